@@ -115,8 +115,8 @@ constexpr uint64_t wide_survey_least = 1u << 23, labels_least = 1u << 23, narrow
  * works through, at least, so that all CTAs end together. */
 constexpr int samplesort_threads = 512, samplesort_children = 256, samplesort_units_each = 4;
 /* From so many 8-byte keys on a sample sort may take less time than passes, if so many digits decide; samples_pay()
- * says whether. Of an argsort, from its own number on. */
-constexpr uint64_t sampled_least = fused_passes_most + 1, sampled_argsort_least = 1u << 23;
+ * says whether. */
+constexpr uint64_t sampled_least = fused_passes_most + 1;
 constexpr uint32_t sampled_digits = 6;
 /* Of pairs with 4-byte keys, by the bytes of their values. A sort that does not need it takes up to 21 us longer on an
  * H200, 2026-11-27: 1 % of four passes over the least of these, 3 % of a sort that takes a pass or none; with 8-byte

@@ -399,6 +399,54 @@ static void labels(void **state) {
     }
 }
 
+/* Argsorts of many 8-byte keys of which five digits and more vary, of seven values each, so that the top four leave
+ * long runs and a sample has not all values: passes over the keys themselves (scan/cuda/sort/pack.cuh), whichever
+ * digits those are, and wherever the window begins. One in three sorts of floats has -0 and NaNs. */
+static void argsorts_by_parts(void **state) {
+    (void)state;
+    gpu_need();
+    static const scan_type types[] = {SCAN_U64, SCAN_I64, SCAN_F64};
+    static const size_t emulated_n[] = {12001, 20000, 30000, 30001, 50001, 100003},
+                        device_n[] = {1835009, 4194304, 4194305, 17000000};
+    static const uint64_t odd[] = {0, 1ull << 63, 0x7ff8000000000001, 0xfff0000000000002};
+    int set = 0;
+    for (unsigned varying = 0; varying < 256; varying++) {
+        const int digits = __builtin_popcount(varying);
+        if (digits < 5 || set++ % (GPU_EMULATED ? 1 : gpu_is_small ? 31 : 5))
+            continue;
+        sort_case order = drawn_order(types[random_below(&rng, 3)]);
+        const bool is_float = type_is_float(order.type), has_odd = is_float && random_below(&rng, 3) == 0;
+        order.begin_bit = is_float || random_bool(&rng) ? 0 : (uint32_t)random_below(&rng, 25);
+        order.end_bit = is_float ? 64 : 64 - (uint32_t)random_below(&rng, 25 - order.begin_bit);
+        /* of five digits codes by intervals may tell all values apart where they are tried (intervals_least) */
+        const size_t n = GPU_EMULATED   ? digits == 5 ? emulated_n[0] : emulated_n[random_below(&rng, 6)]
+                           : gpu_is_small ? device_n[0]
+                                        : device_n[random_below(&rng, digits == 5 ? 3 : 4)],
+                     bound = n + random_below(&rng, 8);
+        uint64_t values[7];
+        for (int v = 0; v < 7; v++)
+            values[v] = random_u64(&rng);
+        make_room(bound);
+        for (size_t i = 0; i < bound; i++) {
+            uint64_t z = random_u64(&rng), key = z >> 40 & ((1ull << order.begin_bit) - 1);
+            for (unsigned digit = 0; digit < 8; digit++, z /= 7) {
+                const unsigned shift = order.begin_bit + 8 * digit;
+                const uint64_t value = values[varying >> digit & 1 ? z % 7 : 0] >> 8 * digit & 255;
+                key |= shift < 64 ? value << shift : 0;
+            }
+            if (has_odd && z % 8 == 0)
+                key = odd[z / 8 % 4];
+            memcpy(keys + i * sizeof key, &key, sizeof key);
+        }
+        expect(n, &order);
+        sort_call call = {.order = order, .method = SCAN_SORT_RADIX, .n = n, .bound = bound};
+        set_call_kind(&call, 3 + (int)random_below(&rng, 2));
+        for (int i = 0; i < 4; i++)
+            call.offset[i] = random_below(&rng, OFFSETS);
+        run_call(&call);
+    }
+}
+
 /* ---- workspace --------------------------------------------------------------------------------------------------- */
 
 static void workspace_is_within_bounds(void **state) {
@@ -500,6 +548,7 @@ int main(int argc, char **argv) {
         GPU_TEST(GPU_MATRIX | GPU_SMALL, windows),
         GPU_TEST(GPU_MATRIX | GPU_SMALL, top_digits),
         GPU_TEST(GPU_MATRIX | GPU_SMALL, labels),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, argsorts_by_parts),
         GPU_TEST(GPU_MATRIX | GPU_SMALL, workspace_is_within_bounds),
         GPU_TEST(GPU_MATRIX | GPU_SMALL, graphs),
         GPU_TEST(GPU_STRESS | GPU_SMALL, repeats),

@@ -281,12 +281,27 @@ static void run_survey(const sort_survey_kernel &survey, sort_job job, uint64_t 
     direct_launch(survey.plan_kernel, 1, survey.threads, plan_arguments, size_t(survey.shared_bytes));
 }
 
+/* Passes over all eight digits of an argsort's keys, each of which hands on the bits that the others need. */
+static bool plans_parts(const sort_plan *p) {
+    static const key_part part_to[] = {WHOLE_KEYS, UPPER_48, UPPER_48, UPPER_32};
+    bool good = p->passes_again == 4 && p->passes_upper == 4;
+    for (int i = 0; i < 4; i++) {
+        const sort_pass &whole = p->pass[max_digits + i], &upper = p->pass[upper_passes + i];
+        good = good && whole.shift == uint32_t(8 * i) && whole.part_to == part_to[i] &&
+               whole.part_from == (i ? part_to[i - 1] : WHOLE_KEYS) && upper.shift == uint32_t(8 * i) &&
+               whole.values_to == (i % 2 ? BUFFER_OUT : BUFFER_FIRST) && upper.values_to == whole.values_to &&
+               whole.keys_to == (i % 2 ? BUFFER_SECOND : BUFFER_FIRST) &&
+               upper.keys_to == (i == 3 ? BUFFER_NONE : whole.keys_to);
+    }
+    return good;
+}
+
 static bool is_as_wanted(const plan_case *c, const sort_plan *p) {
     if (c->kind == KEYS_EVEN_VALUES)
         return p->counts_missing == (!many || c->bits == 8);
     return p->finish_again == FINISH_NOTHING && p->passes == c->passes && p->local_shift == c->shift &&
            p->narrow.codes == c->codes && (p->even.scale != 0) == c->even && (p->again != 0) == c->again &&
-           p->finish == c->finish && p->intervals == (c->packed && c->shift == 0) &&
+           p->finish == c->finish && p->intervals == (c->packed && c->shift == 0) && (!c->packed || plans_parts(p)) &&
            /* the local stage has room for most clusters, which digits do not show */
            (c->kind != KEYS_CLUSTERS || c->passes != 2 || p->local_reach >= c->bits * 5 / 4);
 }

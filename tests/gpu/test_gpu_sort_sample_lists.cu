@@ -363,7 +363,7 @@ static void radix_hands_over(void **state) {
 }
 
 /* An argsort's keys are handed over if most are of values that many have, or all of values that have many copies; else
- * codes by intervals serve, or all digits take rounds. */
+ * codes by intervals serve, or all digits take passes. */
 static void radix_hands_over_copies(void **state) {
     (void)state;
     gpu_need();

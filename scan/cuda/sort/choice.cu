@@ -102,11 +102,14 @@ static const sort_pass_kernel &choose_pass(const scan_ctx *ctx, const sort_kerne
     return kernels.pass[MEDIUM_TILES][value_bytes / 4];
 }
 
-static void choose_radix(sort_choice *c) {
-    const uint64_t tiles = ceil_div(c->n < c->cut.portion ? c->n : c->cut.portion, c->cut.tile);
+static void choose_radix(const scan_ctx *ctx, sort_choice *c) {
     c->path = PATH_RADIX;
     c->plan_bytes = align_up(sizeof(sort_plan));
-    c->state_bytes = scan_state_bytes(0, 0) + tiles * c->cut.state_bytes;
+    for (const sort_pass_kernel *pass : {c->pass, c->whole_pass}) {
+        const sort_pass_cut cut = pass ? cut_of(ctx, *pass) : sort_pass_cut{};
+        const uint64_t tiles = pass ? ceil_div(min(c->n, cut.portion), cut.tile) : 0;
+        c->state_bytes = max(c->state_bytes, scan_state_bytes(0, 0) + tiles * cut.state_bytes);
+    }
 }
 
 /* Whether keys are counted if few bits vary, and then up to how many codes. */
@@ -124,17 +127,20 @@ size_t choice_bytes(const sort_choice &c) {
 /* Whether a sample sort may take less time than passes. Keys of 4 bytes gain from it with values only. */
 static bool samples_may_pay(const sort_choice &c, size_t key_bytes, bool argsort) {
     if (key_bytes == 8)
-        return c.packed == argsort && c.digits >= sampled_digits &&
-               c.n >= (argsort ? sampled_argsort_least : sampled_least);
+        return c.packed == argsort && c.digits >= sampled_digits && c.n >= sampled_least;
     return key_bytes == 4 && c.value_bytes && !argsort && c.digits >= sampled_pairs_digits &&
            c.n >= (c.value_bytes == 8 ? sampled_wide_pairs_least : sampled_pairs_least);
 }
 
-/* A sample sort that may follow, in the buffers that there are, if scan.h's bound leaves room for its lists. */
+/* A sample sort that may follow, in the buffers that there are, if scan.h's bound leaves room for its lists. After
+ * packed codes the sample sort does not use the second buffer, so the lists lie there; only the part of them that the
+ * survey zeroes has room of its own. */
 static void choose_sampled(const scan_ctx *ctx, sort_choice *c, size_t key_bytes, bool argsort) {
     const size_t data = c->n * (key_bytes + c->value_bytes), spare = size_t(4) << 20,
                  most = (argsort ? data / 10 * 16 : data + data / 10) + spare;
     c->lists_bytes = samplesort_room_of(ctx, key_bytes, c->value_bytes, c->n, argsort).lists;
+    if (c->whole_pass && c->lists_bytes <= c->second_bytes)
+        c->lists_bytes = samplesort_zeroed_bytes();
     c->sampled = choice_bytes(*c) <= most;
     if (!c->sampled)
         c->lists_bytes = 0;
@@ -180,18 +186,21 @@ sort_choice choose_sort(const scan_ctx *ctx, const scan_sort_desc *desc, size_t 
     c.packed = argsort && key_bytes == 8 && c.digits > max_unpacked_digits && n > plain_argsort_most &&
                desc->method != SCAN_SORT_SPLIT && !c.cooperative;
     c.pass = &choose_pass(ctx, c.packed ? sort_u32 : *c.kernels, desc->value_bytes, n);
-    c.cut = cut_of(ctx, *c.pass);
+    if (c.packed && c.digits > packed_passes) {
+        c.whole_pass = &choose_pass(ctx, *c.kernels, desc->value_bytes, n);
+        c.whole_digits = ceil_div(32 - desc->begin_bit, digit_bits);
+    }
     c.values_bytes = align_up(n * desc->value_bytes);
     if (!argsort)
         c.first_bytes = align_up(n * key_bytes);
     else if (desc->method != SCAN_SORT_SPLIT)
-        c.first_bytes = align_up(n * (c.packed ? sizeof(uint32_t) : key_bytes));
+        c.first_bytes = align_up(n * (c.packed && !c.whole_pass ? sizeof(uint32_t) : key_bytes));
     /* Keys go from the input to the first buffer and then to the second, codes begin in the first; the last pass writes
-     * neither. */
+     * neither. After two passes over whole keys their upper 48 bits are left. */
     if (argsort && c.digits > (c.packed ? 1 : 2))
-        c.second_bytes = c.first_bytes;
+        c.second_bytes = c.whole_pass ? align_up(lower_16_at(n) + n * sizeof(uint16_t)) : c.first_bytes;
     if (desc->method != SCAN_SORT_SPLIT) {
-        choose_radix(&c);
+        choose_radix(ctx, &c);
         if (c.cooperative) {
             c.plan_bytes = max(c.plan_bytes, cooperative_sort_plan_bytes(ctx));
             c.state_bytes = max(c.state_bytes, cooperative_sort_state_bytes());

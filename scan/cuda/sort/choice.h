@@ -19,9 +19,11 @@ enum sort_path { PATH_SMALL, PATH_CLUSTER, PATH_FILL, PATH_RADIX, PATH_SPLIT, PA
 
 struct sort_choice {
     sort_path path;
-    const sort_kernels *kernels; /* of the survey */
+    const sort_kernels *kernels; /* of the keys' type */
     const sort_pass_kernel *pass;
-    sort_pass_cut cut;
+    const sort_pass_kernel
+        *whole_pass;       /* packed argsort by more than four digits: over whole keys; `pass` is over codes */
+    uint32_t whole_digits; /* of these, that begin in the lower word */
     const sort_local_kernel *local_kernel;
     sort_local local;
     int local_threads;
@@ -32,12 +34,13 @@ struct sort_choice {
     uint64_t n;
     uint32_t bits, digits, value_bytes;
     uint32_t narrow_codes;
-    size_t counts_bytes, plan_bytes, lists_bytes, first_bytes, second_bytes, values_bytes; /* scratch, in this order */
+    size_t counts_bytes, plan_bytes, lists_bytes, second_bytes, first_bytes,
+        values_bytes;      /* scratch, in this order; lists may reach into the second */
     size_t sections_bytes; /* split: ones before a section */
     size_t state_bytes;
 
     size_t scratch_bytes() const {
-        return counts_bytes + plan_bytes + lists_bytes + first_bytes + second_bytes + values_bytes + sections_bytes;
+        return counts_bytes + plan_bytes + lists_bytes + second_bytes + first_bytes + values_bytes + sections_bytes;
     }
 };
 

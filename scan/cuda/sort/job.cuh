@@ -17,8 +17,9 @@ namespace scan_cuda {
 constexpr int digit_bits = 8;
 constexpr int radix = 1 << digit_bits;
 constexpr int max_digits = 8;
-constexpr int counted_rows = max_digits + 2;           /* of counts: digits of codes, then those of the even code */
-constexpr uint32_t packed_passes = 4;                  /* digits of a packed code, see pack.cuh */
+constexpr int counted_rows = max_digits + 2; /* of counts: digits of codes, then those of the even code */
+constexpr uint32_t packed_passes = 4;        /* digits of a packed code, see pack.cuh */
+constexpr uint32_t upper_passes = max_digits + packed_passes; /* where those over upper words are in sort_plan.pass */
 constexpr int max_rows = counted_rows + packed_passes; /* and then those of codes by intervals, see intervals.cuh */
 constexpr uint32_t sample_size = 2048;                 /* keys, see sample.cuh */
 constexpr uint32_t larger_part = 1u << 12, larger_parts = 4; /* see larger_sample.cuh */
@@ -29,15 +30,21 @@ constexpr uint32_t max_large_notes = 2 * sample_size;        /* see large.cuh */
  * for global memory. */
 enum sort_buffer { BUFFER_NONE, BUFFER_IN, BUFFER_OUT, BUFFER_FIRST, BUFFER_SECOND };
 
+/* Which bits of 8-byte keys a pass of an argsort writes for the next one, which reads the same: later passes need
+ * neither the digits that keys have been sorted by nor the bits below them. The upper 48 bits are an array of 32 bits
+ * each and, from lower_16_at() bytes on, one of 16. */
+enum key_part { WHOLE_KEYS, UPPER_48, UPPER_32 };
+
 struct sort_pass {
     sort_buffer keys_from, keys_to;     /* to NONE: the last pass of an argsort needs no keys */
     sort_buffer values_from, values_to; /* from NONE: the values are 0, 1, 2, ... */
     sort_order order;
-    uint32_t shift, digit_mask; /* digit = code, or even code, >> shift & digit_mask */
-    uint32_t row;               /* of sort_plan.before */
-    bool any_order;             /* keys with the same digit may change places: what follows tells them apart */
-    bool coded;                 /* floats as codes in registers: none shares its code, or it is an argsort */
-    bool codes_from, codes_to;  /* what this pass reads, and writes, is so too */
+    uint32_t shift, digit_mask;  /* digit = code, or even code, >> shift & digit_mask */
+    uint32_t row;                /* of sort_plan.before */
+    bool any_order;              /* keys with the same digit may change places: what follows tells them apart */
+    bool coded;                  /* floats as codes in registers: none shares its code, or it is an argsort */
+    bool codes_from, codes_to;   /* what this pass reads, and writes, is so too */
+    key_part part_from, part_to; /* of keys of 8 bytes; the upper 32 bits are read as keys of 4 */
 };
 
 /* ---- keys that are counted, see fill.cuh ------------------------------------------------------------------------- */
@@ -86,16 +93,18 @@ struct sort_plan {
     bool counts_missing; /* of the codes' digits: if `again`, a second survey makes the rest of the plan */
 
     uint32_t passes, passes_again;    /* 0: none in that part; the second are run if `again` */
+    uint32_t passes_upper;            /* after the second ones: over the upper words of a packed argsort's keys */
     sort_finish finish, finish_again; /* after the passes */
     sort_narrow narrow;               /* after them, instead of a local stage */
     uint32_t local_shift; /* 0: no local stage, no runs by top digits (pack.cuh); else codes are in order but for the
                            * bits below */
     bool intervals;       /* the codes of the first passes are made by intervals, see intervals.cuh */
-    uint32_t local_stride, local_reach;           /* of the local stage, see sort_local */
-    even_code even;                               /* by which the keys are in order then, instead of codes */
-    sort_buffer local_keys, local_values;         /* its input */
-    bool ties;                                    /* keys of equal order can be told apart, or carry values */
-    sort_pass pass[2 * max_digits];               /* in order; those of `again` from max_digits on */
+    uint32_t local_stride, local_reach;   /* of the local stage, see sort_local */
+    even_code even;                       /* by which the keys are in order then, instead of codes */
+    sort_buffer local_keys, local_values; /* its input */
+    bool ties;                            /* keys of equal order can be told apart, or carry values */
+    sort_pass
+        pass[2 * max_digits]; /* in order; those of `again` from max_digits on, over upper words from upper_passes on */
     alignas(16) uint64_t before[max_rows][radix]; /* keys whose digit is less */
     uint64_t carry[2][radix]; /* the same with the keys of earlier portions added, see pass_tiles.cuh */
     larger_counts larger[larger_parts];
@@ -130,12 +139,13 @@ struct sort_job {
     void *keys_out;        /* NULL: argsort */
     const void *values_in; /* NULL: argsort */
     void *values_out;
-    void *keys_first, *keys_second;    /* scratch: n keys, or packed codes, each; the second for argsort only */
-    void *values_first;                /* scratch: n values */
+    void *keys_first, *keys_second; /* scratch: n keys, or packed codes, each; the second for argsort only, of a packed
+                                     * one by more than four digits 6 bytes a key, see key_part */
+    void *values_first;             /* scratch: n values */
     unsigned long long *narrow_counts; /* scratch: as fill.cuh has them; the survey zeroes them */
     uint32_t narrow_codes;             /* at most; 0: narrow keys are not counted */
     uint32_t lists_zeroed;             /* bytes of `lists` that the survey zeroes: if `sampled` */
-    void *lists;                       /* scratch: the sample sort's */
+    void *lists; /* scratch: the sample sort's; may reach into keys_second, see choose_sampled() */
     uint64_t n;
     const uint64_t *n_device; /* NULL: n itself */
     sort_order order;
@@ -147,11 +157,11 @@ struct sort_job {
     bool again_follows; /* so a bucket may be too large: several top digits may be tried */
     uint32_t max_notes; /* up to so many notes, clusters sort the buckets and runs that are noted (large.cuh); of more,
                          * or if this is 0, all digits take passes */
-    bool sampled;       /* a sample sort may follow: if `again`, and no passes or rounds do */
+    bool sampled;       /* a sample sort may follow: if `again`, and no passes do */
     uint32_t finishing; /* the launch of passes that end before this one does what is left after them; 0: none does */
     bool pass_plans;    /* one digit decides, and the launch of its pass makes the plan (plan_passes.cuh) */
     bool wide_survey;   /* the survey is that of many keys, and may take a larger sample (larger_sample.cuh) */
-    bool packed;        /* argsort of 8-byte keys: what is sorted are 4-byte codes made of the digits that vary */
+    bool packed;        /* argsort of 8-byte keys: by 4-byte codes made of the digits that vary, see pack.cuh */
     sort_plan *plan;
     scan_state state;
 };
@@ -175,7 +185,12 @@ __device__ inline void note_large(const sort_job &job, uint64_t at) {
 
 /* Which pass is the first that the plan does not need, in the part of plan->pass where `which` is. */
 __device__ inline uint32_t pass_end(const sort_plan *plan, uint32_t which) {
-    return which < max_digits ? plan->passes : plan->again ? max_digits + plan->passes_again : 0;
+    if (which < max_digits)
+        return plan->passes;
+    if (!plan->again)
+        return 0;
+    return which >= upper_passes && plan->passes_upper ? upper_passes + plan->passes_upper
+                                                       : max_digits + plan->passes_again;
 }
 
 __device__ inline uint64_t sort_count(const sort_job &job) {
@@ -215,6 +230,9 @@ __device__ inline uint64_t code_of_bits(const sort_job &job, uint64_t bits) {
 template <class K> __device__ uint32_t bits_of(K x) {
     return sizeof(K) == 8 ? 64 - uint32_t(__clzll((long long)(x))) : 32 - uint32_t(__clz(int(x)));
 }
+
+/* Of n keys of which the upper 48 bits are in an array: where the lower 16 of those are, in bytes. */
+__host__ __device__ constexpr size_t lower_16_at(uint64_t n) { return (n + 3) / 4 * 16; }
 
 /* ---- buffers ----------------------------------------------------------------------------------------------------- */
 

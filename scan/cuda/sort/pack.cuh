@@ -1,19 +1,25 @@
 /* SPDX-License-Identifier: MIT
  *
- * Argsort of many 8-byte keys sorts 4-byte codes: four of the digits that vary, packed.
+ * Argsort of many 8-byte keys sorts 4-byte codes, if it can: four of the digits that vary, packed.
  *
- *     up to four digits vary     one round of passes over their codes
- *     more, and the top four     one round over the codes of those; then runs of one code, which are short, are put in
+ *     up to four digits vary     passes over their codes
+ *     more, and the top four     passes over the codes of those; then runs of one code, which are short, are put in
  *     make short runs            order by their keys, each by a thread, a warp or a CTA; of a longer run of equal keys
  *                                each tile checks its part
  *     else, of very many keys    the same with codes that follow the keys' distribution (intervals.cuh)
- *     otherwise                  a round for the lowest four, and one for the others in the order of the first
+ *     otherwise                  passes over the keys themselves, which lose what has been sorted by: those over digits
+ *                                that begin in the lower word are the kernels for 8-byte keys, the others the kernels
+ *                                for codes, which the upper words are
  *
- * That no key moves costs less than passes with keys twice as wide, and the codes fit a workspace in which two arrays
- * of 8-byte keys would not. What is dear is to fetch keys in the order of a round: as much as four passes if it is all
- * of them, so runs are tried first. That they are short is a guess (top_digits.cuh): of very many keys, long runs of
- * different ones are sorted by clusters (large.cuh), and after still longer ones, or too many, all begins again; of
- * fewer keys it does after any long one.
+ * That runs are short is a guess (top_digits.cuh): of very many keys, long runs of different ones are sorted by
+ * clusters (large.cuh), and after still longer ones, or too many, all begins again; of fewer keys it does after any
+ * long one.
+ *
+ * Bytes moved for a key of eight digits and an index of 4 bytes: 72 for codes of the top four, and what the runs take;
+ * 140 for the keys themselves, which have 8 bytes after the first pass, then 6, 6, 4, 4, 4, 4 and none; 180 if they
+ * kept all 8, for which there is no room either. To fetch keys in the order of four passes over codes, for four more,
+ * took 1.5 ms of 4.3 for 54 million keys, which take 3.2 now (H200, 2026-11-29: tools/bench --device cuda --hunt 1
+ * --seed 10651505953880626220).
  */
 #ifndef SCAN_CUDA_SORT_PACK_CUH
 #define SCAN_CUDA_SORT_PACK_CUH
@@ -26,35 +32,22 @@ namespace scan_cuda {
 
 constexpr int pack_threads = 256;
 
-template <class Key, class V>
-__device__ void pack_codes(const sort_job &job, const sort_pass *pass, uint32_t count, const V *indices) {
-    const uint64_t n = sort_count(job), stride = uint64_t(gridDim.x) * pack_threads;
+template <class Key> __global__ void __launch_bounds__(pack_threads) pack_kernel(const __grid_constant__ sort_job job) {
+    grid_dependency_wait();
+    const sort_plan *plan = job.plan;
+    const uint32_t count = plan->passes;
+    if (plan->intervals)
+        return;
+    const uint64_t n = count ? sort_count(job) : 0, stride = uint64_t(gridDim.x) * pack_threads;
     const uint64_t *keys = static_cast<const uint64_t *>(job.keys_in);
     uint32_t *codes = static_cast<uint32_t *>(job.keys_first);
     for (uint64_t i = uint64_t(blockIdx.x) * pack_threads + threadIdx.x; i < n; i += stride) {
-        const uint64_t code = sort_code<Key>(keys[indices ? uint64_t(indices[i]) : i], job.order);
+        const uint64_t code = sort_code<Key>(keys[i], job.order);
         uint32_t packed = 0;
         for (uint32_t d = 0; d < count; d++)
-            packed |= uint32_t(code >> pass[d].row * digit_bits & (radix - 1)) << d * digit_bits;
+            packed |= uint32_t(code >> plan->pass[d].row * digit_bits & (radix - 1)) << d * digit_bits;
         codes[i] = packed;
     }
-}
-
-/* which: the first pass of the round. */
-template <class Key>
-__global__ void __launch_bounds__(pack_threads) pack_kernel(const __grid_constant__ sort_job job, uint32_t which) {
-    grid_dependency_wait();
-    const sort_plan *plan = job.plan;
-    const uint32_t end = pass_end(plan, which);
-    if (which >= end || (which == 0 && plan->intervals))
-        return;
-    const sort_pass *pass = plan->pass + which;
-    const uint32_t count = min(end - which, packed_passes);
-    const void *indices = pass->values_from == BUFFER_NONE ? nullptr : values_source(job, pass->values_from);
-    if (job.value_bytes == 4)
-        pack_codes<Key>(job, pass, count, static_cast<const uint32_t *>(indices));
-    else
-        pack_codes<Key>(job, pass, count, static_cast<const uint64_t *>(indices));
 }
 
 /* ---- runs of one code -------------------------------------------------------------------------------------------- */

@@ -18,8 +18,8 @@ class pass_tile : pass_writer<Key, value_bytes, coded, Shape> {
     using writer = pass_writer<Key, value_bytes, coded, Shape>;
     using shape = Shape;
     using V = typename writer::V;
-    using writer::digit_mask, writer::job, writer::order, writer::rows, writer::shared, writer::shift,
-        writer::sorted_keys, writer::sorted_values, writer::thread, writer::warp;
+    using writer::digit_mask, writer::has_parts, writer::job, writer::order, writer::rows, writer::shared,
+        writer::shift, writer::sorted_keys, writer::sorted_values, writer::thread, writer::warp;
     static constexpr int together = 4; /* rows whose values are asked for together */
     static constexpr int late_row = rows > 6 ? rows - 6 - (rows - 6) % together : 0;
     static constexpr int ticket_row = shape::large ? 0 : late_row;
@@ -70,9 +70,19 @@ class pass_tile : pass_writer<Key, value_bytes, coded, Shape> {
         const K *from = static_cast<const K *>(keys_source(job, shared.pass.keys_from)) + first + at();
         const bool from_keys = coded && !shared.pass.codes_from;
         const K absent = !coded ? K(~order.flip) : from_keys ? key_of_exact_code<Key>(K(~K(0)), order) : K(~K(0));
+        if (has_parts && shared.pass.part_from == UPPER_48) {
+            const char *parts = static_cast<const char *>(keys_source(job, shared.pass.keys_from));
+            const uint32_t *upper = reinterpret_cast<const uint32_t *>(parts) + first + at();
+            const uint16_t *lower = reinterpret_cast<const uint16_t *>(parts + lower_16_at(job.n)) + first + at();
 #pragma unroll
-        for (int i = 0; i < rows; i++)
-            key[i] = there(i) ? __ldcs(from + i * 32) : absent;
+            for (int i = 0; i < rows; i++)
+                key[i] = there(i) ? K(uint64_t(__ldcs(upper + i * 32)) << 32 | uint32_t(__ldcs(lower + i * 32)) << 16)
+                                  : absent;
+        } else {
+#pragma unroll
+            for (int i = 0; i < rows; i++)
+                key[i] = there(i) ? __ldcs(from + i * 32) : absent;
+        }
         if (from_keys) {
             /* An argsort writes no keys: those that share a code travel as it. No key is sure to have the last code, so
              * that what lies past the count gets it here. */
@@ -178,8 +188,16 @@ class pass_tile : pass_writer<Key, value_bytes, coded, Shape> {
         const uint64_t at = shared.launch.first + uint64_t(tile) * shape::tile;
         if (tile >= tiles || at + shape::tile > shared.launch.n)
             return;
-        const K *from = static_cast<const K *>(keys_source(job, shared.pass.keys_from)) + at;
-        bulk_prefetch(reinterpret_cast<const char *>(from) - uintptr_t(from) % 16, shape::tile * sizeof(K));
+        const char *from = static_cast<const char *>(keys_source(job, shared.pass.keys_from));
+        const auto ask_for = [](const char *part, uint32_t bytes) {
+            bulk_prefetch(part - uintptr_t(part) % 16, bytes);
+        };
+        if (has_parts && shared.pass.part_from == UPPER_48) {
+            ask_for(from + at * sizeof(uint32_t), shape::tile * sizeof(uint32_t));
+            ask_for(from + lower_16_at(job.n) + at * sizeof(uint16_t), shape::tile * sizeof(uint16_t));
+        } else {
+            ask_for(from + at * sizeof(K), shape::tile * sizeof(K));
+        }
     }
 
     /* Keys and values go to their places in the tile. next: gets the number of another ticket, taken so early that the

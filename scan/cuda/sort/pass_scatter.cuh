@@ -4,7 +4,7 @@
  * neighbours. Two ways:
  *
  *     digit by digit     a warp writes a whole run, in stores of 32 that begin with a line of the target: 128 bytes of
- *                        the wider of its arrays, if that begins with one
+ *                        the wider of keys and values, if the target begins with one
  *     slot by slot       a thread writes a slot, wherever its digit goes
  *
  * Slot by slot a store touches three lines, the rest of which other warps write at other times: 17 instructions instead
@@ -20,9 +20,9 @@
 
 namespace scan_cuda {
 
-/* What a pass writes of keys. The last pass over codes restores the keys; in an argsort, where some may share a code,
- * a key with that code, for the local stage. */
-enum class written_keys { none, same, restored };
+/* What a pass writes of keys: see key_part, too. The last pass over codes restores the keys; in an argsort, where some
+ * may share a code, a key with that code, for the local stage. */
+enum class written_keys { none, same, restored, upper_48, upper_32 };
 
 /* coded: sort_pass.coded, of floats. Keys are codes then between the load and the write. */
 template <class Key, int value_bytes, bool coded, class Shape> class pass_writer {
@@ -31,6 +31,7 @@ template <class Key, int value_bytes, bool coded, class Shape> class pass_writer
     using V = std::conditional_t<value_bytes == 8, uint64_t, uint32_t>;
     using shape = Shape;
     static constexpr int rows = shape::rows;
+    static constexpr bool has_parts = sizeof(K) == 8 && value_bytes > 0; /* see key_part */
 
     const sort_job &job;
     pass_shared<shape> &shared;
@@ -78,8 +79,19 @@ template <class Key, int value_bytes, bool coded, class Shape> class pass_writer
         return {uint32_t(to / line), begin, ahead, ahead + shared.counts[turn][digit]};
     }
 
-    template <written_keys which> __device__ K written(K key) const {
-        return which == written_keys::restored ? key_of_exact_code<Key>(key, order) : key;
+    template <written_keys which>
+    using stored = std::conditional_t<which == written_keys::upper_48 || which == written_keys::upper_32, uint32_t, K>;
+
+    template <written_keys which> __device__ stored<which> written(K key) const {
+        if constexpr (sizeof(stored<which>) < sizeof(K))
+            return stored<which>(key >> 32);
+        else
+            return which == written_keys::restored ? key_of_exact_code<Key>(key, order) : key;
+    }
+
+    __device__ uint16_t *lower_16_target() const {
+        return reinterpret_cast<uint16_t *>(static_cast<char *>(keys_target(job, shared.pass.keys_to)) +
+                                            lower_16_at(job.n));
     }
 
     /* A run as a lane writes it: stores of 32 elements, one of which is its own, the first of which begins where a line
@@ -88,14 +100,17 @@ template <class Key, int value_bytes, bool coded, class Shape> class pass_writer
         const pass_writer &writer;
         const K *keys;
         const V *values;
-        K *to;
+        stored<which> *to;
+        uint16_t *lower_to; /* if the upper 48 bits are written */
         V *values_to;
         int lane, ahead, end; /* ahead, end: of the run, in elements from the beginning of its first line */
 
         __device__ void write(int step) const {
             if (end - lane > step * 32 && (step > 0 || lane >= ahead)) {
                 if (which != written_keys::none)
-                    to[step * 32] = writer.written<which>(keys[step * 32]);
+                    to[step * 32] = writer.template written<which>(keys[step * 32]);
+                if (which == written_keys::upper_48)
+                    lower_to[step * 32] = uint16_t(keys[step * 32] >> 16);
                 if constexpr (value_bytes > 0)
                     values_to[step * 32] = values[step * 32];
             }
@@ -103,13 +118,16 @@ template <class Key, int value_bytes, bool coded, class Shape> class pass_writer
     };
 
     /* to, values_to: where this lane's elements of the target's line 0 are. */
-    template <written_keys which> __device__ run_lines<which> lines_of(const digit_run &r, K *to, V *values_to) const {
+    template <written_keys which>
+    __device__ run_lines<which> lines_of(const digit_run &r, stored<which> *to, uint16_t *lower_to,
+                                         V *values_to) const {
         const uint32_t lane = thread % 32;
         const int from = int(r.begin - r.ahead + lane);
         return {*this,
                 opaque_shared(sorted_keys + from),
                 sorted_values + from,
                 opaque_global(to + uint64_t(r.line) * line),
+                which == written_keys::upper_48 ? opaque_global(lower_to + uint64_t(r.line) * line) : nullptr,
                 opaque_global(values_to + uint64_t(r.line) * line),
                 int(lane),
                 int(r.ahead),
@@ -121,7 +139,9 @@ template <class Key, int value_bytes, bool coded, class Shape> class pass_writer
         constexpr int runs = (radix + shape::rank_warps - 1) / shape::rank_warps; /* of a warp */
         static_assert(runs <= 32 && shape::tile < 1 << 16 && shape::long_run + 2 * line < 1 << 10, "packed below");
         const uint32_t lane = thread % 32;
-        K *to = opaque_global(static_cast<K *>(keys_target(job, shared.pass.keys_to)) + lane);
+        using T = stored<which>;
+        T *to = opaque_global(static_cast<T *>(keys_target(job, shared.pass.keys_to)) + lane);
+        uint16_t *lower_to = which == written_keys::upper_48 ? opaque_global(lower_16_target() + lane) : nullptr;
         V *values_to = opaque_global(static_cast<V *>(values_target(job, shared.pass.values_to)) + lane);
         digit_run own = {};
         if (warp + lane * shape::rank_warps <= digit_mask)
@@ -130,7 +150,7 @@ template <class Key, int value_bytes, bool coded, class Shape> class pass_writer
         const auto lines_of_lane = [&](int i) {
             const uint32_t x = __shfl_sync(all_lanes, packed, i);
             const digit_run r = {__shfl_sync(all_lanes, own.line, i), x >> 16, x >> 10 & 63, x & 1023};
-            return lines_of<which>(r, to, values_to);
+            return lines_of<which>(r, to, lower_to, values_to);
         };
 #pragma unroll 2
         for (int i = 0; i < runs; i++) {
@@ -150,7 +170,9 @@ template <class Key, int value_bytes, bool coded, class Shape> class pass_writer
     /* Slot s goes to base[digit] + s. */
     template <written_keys which, bool whole, class Digit>
     __device__ void write_slots(uint32_t count, const uint64_t *base, Digit digit_of) {
-        K *to = opaque_global(static_cast<K *>(keys_target(job, shared.pass.keys_to)) + thread);
+        using T = stored<which>;
+        T *to = opaque_global(static_cast<T *>(keys_target(job, shared.pass.keys_to)) + thread);
+        uint16_t *lower_to = which == written_keys::upper_48 ? opaque_global(lower_16_target() + thread) : nullptr;
         V *values_to = opaque_global(static_cast<V *>(values_target(job, shared.pass.values_to)) + thread);
 #pragma unroll
         for (int i = 0; i < rows; i++) {
@@ -160,6 +182,8 @@ template <class Key, int value_bytes, bool coded, class Shape> class pass_writer
                 const int64_t begin = int64_t(base[digit_of(k)]);
                 if (which != written_keys::none)
                     to[begin + s] = written<which>(k);
+                if (which == written_keys::upper_48)
+                    lower_to[begin + s] = uint16_t(k >> 16);
                 if constexpr (value_bytes > 0)
                     values_to[begin + s] = sorted_values[thread + s];
             }
@@ -189,6 +213,12 @@ template <class Key, int value_bytes, bool coded, class Shape> class pass_writer
         if constexpr (value_bytes > 0)
             if (shared.pass.keys_to == BUFFER_NONE)
                 return write_keys<written_keys::none>(count, turn);
+        if constexpr (has_parts) {
+            if (shared.pass.part_to == UPPER_48)
+                return write_keys<written_keys::upper_48>(count, turn);
+            if (shared.pass.part_to == UPPER_32)
+                return write_keys<written_keys::upper_32>(count, turn);
+        }
         if constexpr (coded)
             if (!shared.pass.codes_to)
                 return write_keys<written_keys::restored>(count, turn);

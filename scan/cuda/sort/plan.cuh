@@ -16,8 +16,9 @@
  *                            values have 4 bytes
  *     8-byte keys, argsort   of many by three digits and more: passes over 4-byte codes made of the digits that vary,
  *                            the top four alone if they leave few keys to be told apart (pack.cuh), or, of more, of
- *                            places among a sample's keys (intervals.cuh); a sample sort, if it takes less time than
- *                            rounds, where fewer than half of the keys are rare, or where neither serves
+ *                            places among a sample's keys (intervals.cuh); where neither serves, passes over all digits
+ *                            of the keys, of which each hands on what the others need; or a sample sort, if it takes
+ *                            less time than those, after intervals or in place of them
  */
 #ifndef SCAN_CUDA_SORT_PLAN_CUH
 #define SCAN_CUDA_SORT_PLAN_CUH
@@ -30,19 +31,18 @@
 
 namespace scan_cuda {
 
-/* Passes of a packed argsort read and write codes: rounds of four digits, each from the first buffer. ends: what
- * becomes of the codes in the last one. intervals: they are codes by intervals. */
-__device__ inline void plan_rounds(const sort_job &job, const varying_digits &digits, uint32_t first, uint32_t count,
-                                   sort_pass *pass, sort_buffer ends, bool intervals) {
-    plan_passes(job, digits, first, count, pass, {BUFFER_FIRST, BUFFER_NONE}, count % 2 != 0, true);
+/* Passes over packed codes, of up to four digits from the `first` that varies, are in the first buffer at the end if
+ * they are asked for. intervals: they are codes by intervals. */
+__device__ inline void plan_codes(const sort_job &job, const varying_digits &digits, uint32_t first, uint32_t count,
+                                  bool asked_for, bool intervals) {
+    plan_passes(job, digits, first, count, job.plan->pass, {BUFFER_FIRST, BUFFER_NONE}, count % 2 != 0, true);
     const uint32_t i = threadIdx.x;
     if (i < count) {
-        sort_pass &p = pass[i];
-        const bool last = i % packed_passes == packed_passes - 1 || i + 1 == count;
+        sort_pass &p = job.plan->pass[i];
         p.keys_from = i % 2 ? BUFFER_SECOND : BUFFER_FIRST;
-        p.keys_to = last ? ends : i % 2 ? BUFFER_FIRST : BUFFER_SECOND;
+        p.keys_to = i + 1 < count ? i % 2 ? BUFFER_FIRST : BUFFER_SECOND : asked_for ? BUFFER_FIRST : BUFFER_NONE;
         p.order = {};
-        p.shift = i % packed_passes * digit_bits;
+        p.shift = i * digit_bits;
         if (intervals) {
             p.row = counted_rows + i;
             p.digit_mask = radix - 1;
@@ -50,21 +50,53 @@ __device__ inline void plan_rounds(const sort_job &job, const varying_digits &di
     }
 }
 
+/* Passes over all digits of the keys: those that begin in the lower word hand on what is left of the keys, which after
+ * the first one fits the buffers, and those in the upper word take that for keys of 4 bytes. */
+__device__ inline void plan_parts(const sort_job &job, const varying_digits &digits) {
+    sort_plan *plan = job.plan;
+    constexpr uint32_t word = 32;
+    const uint32_t i = threadIdx.x;
+    const auto shift_of = [&](uint32_t digit) { return job.order.begin + digits.row[digit] * digit_bits; };
+    const uint32_t lower = __popc(__ballot_sync(all_lanes, i < digits.count && shift_of(i) < word)),
+                   upper = digits.count - lower;
+    sort_pass *const whole = plan->pass + max_digits, *const words = plan->pass + upper_passes;
+    plan->passes_again = lower;
+    plan->passes_upper = upper;
+    const sort_place at =
+        plan_passes(job, digits, 0, lower, whole, place_of_input(job), digits.count % 2 != 0, upper > 0);
+    plan_passes(job, digits, lower, upper, words, at, at.values != BUFFER_OUT, false);
+    /* What a digit is taken from. */
+    const auto part_of = [&](uint32_t digit) {
+        return digit == 0 || shift_of(digit) < 16 ? WHOLE_KEYS : shift_of(digit) < word ? UPPER_48 : UPPER_32;
+    };
+    if (i < lower) {
+        sort_pass &p = whole[i];
+        p.part_from = part_of(i);
+        p.part_to = i + 1 < digits.count ? part_of(i + 1) : WHOLE_KEYS;
+        p.codes_to = p.coded && i + 1 < digits.count;
+    }
+    if (i < upper) {
+        sort_pass &p = words[i];
+        p.shift -= word;
+        p.order.flip = p.coded ? 0 : p.order.flip >> word;
+        p.coded = false;
+    }
+}
+
 /* runs: the top digits are tried first, see pack.cuh; intervals: codes by intervals are. sampled: a sample sort follows
- * that, not rounds. */
+ * that, not passes. */
 __device__ inline void plan_packed(const sort_job &job, const varying_digits &digits, bool runs, bool intervals,
                                    bool sampled) {
     sort_plan *plan = job.plan;
-    const bool rounds = digits.count > packed_passes;
+    const bool more = digits.count > packed_passes;
     plan->intervals = intervals;
-    plan->again = rounds && !runs && !intervals;
+    plan->again = more && !runs && !intervals;
     plan->passes = plan->again ? 0 : min(digits.count, packed_passes);
-    plan->passes_again = rounds && !sampled ? digits.count : 0;
     plan->local_shift = runs ? digits.row[digits.count - packed_passes] * digit_bits : 0;
     plan->local_keys = BUFFER_FIRST;
-    plan_rounds(job, digits, digits.count - plan->passes, plan->passes, plan->pass,
-                runs || intervals ? BUFFER_FIRST : BUFFER_NONE, intervals);
-    plan_rounds(job, digits, 0, plan->passes_again, plan->pass + max_digits, BUFFER_NONE, false);
+    plan_codes(job, digits, digits.count - plan->passes, plan->passes, runs || intervals, intervals);
+    if (more && !sampled)
+        plan_parts(job, digits);
 }
 
 /* ---- few bits that vary ------------------------------------------------------------------------------------------ */
@@ -108,18 +140,18 @@ struct sampled_cost {
     float any, rare, uneven;
 };
 
-/* Of an argsort the passes are over codes, which are made first and, if there are more than four digits, a second time
- * in the order of the first round: that takes as long as some passes, the more the rarer keys are. Of very many keys
- * rare ones take longer, some of them at a third level. Fitted to the 225 sets that are not in order on an H200,
- * 2026-11-28: tools/bench --device cuda --hunt 260 --seed 280611 --type u64,i64,f64 --min-n 3000000 --max-n 201326592,
- * with --algorithm radix and with sample, few of them of very many keys. For these, 2026-11-29: likewise --hunt 36
- * --seed 661 --min-n 60000000 --max-n 2^28, and eight sets (--hunt 1 --seed 9618660624760044698, 11788180079625556691,
+/* An argsort by more than four digits takes passes over whole keys, another one passes over codes, which are made
+ * first. Of very many keys rare ones take longer, some of them at a third level. Fitted on an H200 to times with
+ * --algorithm radix and with sample: 2026-11-28 to 225 sets (tools/bench --device cuda --hunt 260 --seed 280611 --type
+ * u64,i64,f64 --min-n 3000000 --max-n 201326592); for very many keys, 2026-11-29, to --hunt 36 --seed 661 --min-n
+ * 60000000 --max-n 2^28, and eight sets (--hunt 1 --seed 9618660624760044698, 11788180079625556691,
  * 15104008879403383893, 5267983157267038707, 5379195315072581226, 15755457406118044538, 14486429002170596251,
- * 8724747359207291667); of argsorts, which had none of rare keys that a sample sort suits, no more is known. */
+ * 8724747359207291667); for argsorts by more than four digits, 2026-11-29, to 110 sets (--hunt 170 --seed 71 --verb
+ * argsort --min-n 2000000 --max-n 2^27). */
 __device__ inline sampled_cost cost_of_samples(const sort_job &job, uint32_t digits, uint64_t n) {
     const bool many = n > sampled_many;
     if (job.packed && digits > packed_passes)
-        return {1.2f, many ? 18 : 6.5f, 22};
+        return {3.9f, many ? 12 : 4.2f, 22};
     if (job.packed)
         return {3, many ? 18 : 7.6f, 22};
     if (job.value_bytes)
@@ -301,9 +333,8 @@ __device__ void make_plan(const sort_job &job, uint64_t n, uint32_t *memory, uin
 
 /* One CTA, which begins while those of the survey read the keys, and fits beside one of them. What the plan asks of the
  * sample whatever their digits, it finds then. Made by the last CTA of the survey instead, the plan took 2 to 5 us of
- * an H200 longer: 4 to 9 % of the time of 6 x 10^5 to 4 x 10^6 keys of four bytes (2026-11-29: tools/bench --device
- * cuda
- * --hunt 100 --seed 4343 --min-n 600000 --max-n 4200000). */
+ * an H200 longer: 4 to 9 % of the time of 6 x 10^5 to 4 x 10^6 keys of four bytes (2026-11-29: tools/bench --hunt 100
+ * --device cuda --seed 4343 --min-n 600000 --max-n 4200000). */
 template <class Key, bool wide>
 __global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape<Key, wide>::ctas)
     plan_kernel(const __grid_constant__ sort_job job, uint32_t survey_ctas) {

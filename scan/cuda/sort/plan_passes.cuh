@@ -55,6 +55,7 @@ __device__ inline sort_place plan_passes(const sort_job &job, const varying_digi
         p.codes_from = p.coded && i > 0;
         p.codes_to = p.coded && i + 1 < count;
         p.any_order = i == 0 && !digits.ties;
+        p.part_from = p.part_to = WHOLE_KEYS;
         p.keys_from = from.keys;
         p.values_from = from.values;
         p.keys_to = to.keys;

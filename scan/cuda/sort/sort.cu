@@ -148,27 +148,28 @@ static scan_status run_fill(scan_ctx *ctx, const sort_choice &c, sort_job job) {
 /* Few keys: all passes of the plan in one launch, as are passes that are seldom needed. More: a launch for each pass,
  * or two of which one returns at once (pass_kinds_least), but that floats of an argsort are always codes. Of many keys,
  * the same for each portion. */
-static scan_status run_passes(scan_ctx *ctx, const sort_choice &c, sort_job job, uint32_t first, uint32_t count) {
-    const uint32_t portions = uint32_t(ceil_div(c.n, c.cut.portion)),
+static scan_status run_passes(scan_ctx *ctx, const sort_choice &c, const sort_pass_kernel &pass, sort_job job,
+                              uint32_t first, uint32_t count) {
+    const sort_pass_cut &cut = cut_of(ctx, pass);
+    const uint32_t portions = uint32_t(ceil_div(c.n, cut.portion)),
                    together = portions == 1 && (c.n <= fused_passes_most || (c.again_follows && first == max_digits))
                                   ? count
                                   : 1;
-    const bool kinds = together == 1 && c.pass->of_codes && c.n >= pass_kinds_least;
-    const void *kernels[] = {together > 1   ? c.pass->several
-                             : !kinds       ? c.pass->kernel
-                             : job.keys_out ? c.pass->of_keys
+    const bool kinds = together == 1 && pass.of_codes && c.n >= pass_kinds_least;
+    const void *kernels[] = {together > 1   ? pass.several
+                             : !kinds       ? pass.kernel
+                             : job.keys_out ? pass.of_keys
                                             : nullptr,
-                             kinds ? c.pass->of_codes : nullptr};
+                             kinds ? pass.of_codes : nullptr};
     for (uint32_t which = first; which < first + count; which += together)
         for (uint32_t portion = 0; portion < portions; portion++) {
-            const uint64_t left = c.n - portion * c.cut.portion;
-            const uint64_t tiles = ceil_div(left < c.cut.portion ? left : c.cut.portion, c.cut.tile);
+            const uint64_t left = c.n - portion * cut.portion, tiles = ceil_div(min(left, cut.portion), cut.tile);
             uint32_t passes = together;
             void *arguments[] = {&job, &which, &passes, &portion};
             for (const void *kernel : kernels)
                 if (kernel)
-                    SCAN_TRY(launch_pdl(ctx, kernel, persistent(ctx, tiles, c.pass->ctas), c.pass->threads, arguments,
-                                        size_t(c.cut.shared_bytes)));
+                    SCAN_TRY(launch_pdl(ctx, kernel, persistent(ctx, tiles, pass.ctas), pass.threads, arguments,
+                                        size_t(cut.shared_bytes)));
         }
     return SCAN_OK;
 }
@@ -195,25 +196,22 @@ static scan_status run_intervals(scan_ctx *ctx, const sort_choice &c, sort_job j
                       sort_common.interval_codes_threads, code_arguments, 0);
 }
 
-/* Argsort by packed codes: a round, and all rounds if that was not enough. */
-static scan_status run_rounds(scan_ctx *ctx, const sort_choice &c, sort_job job) {
-    const uint64_t work = ceil_div(c.n, uint64_t(sort_common.pack_threads)), ctas = persistent(ctx, work, 8);
-    const uint32_t starts[] = {0, max_digits, max_digits + packed_passes};
+/* Argsort by packed codes, and then by whole keys if those were not enough. */
+static scan_status run_packed(scan_ctx *ctx, const sort_choice &c, sort_job job) {
+    const uint64_t work = ceil_div(c.n, uint64_t(sort_common.pack_threads));
     void *arguments[] = {&job};
     if (may_try_intervals(c))
         SCAN_TRY(run_intervals(ctx, c, job));
-    for (int k = 0; k < (c.digits > packed_passes ? 3 : 1); k++) {
-        uint32_t which = starts[k];
-        void *pack_arguments[] = {&job, &which};
-        SCAN_TRY(launch_pdl(ctx, c.kernels->pack, ctas, sort_common.pack_threads, pack_arguments, 0));
-        SCAN_TRY(run_passes(ctx, c, job, which, k < 2 ? min(c.digits, packed_passes) : c.digits - packed_passes));
-        if (k == 0 && c.digits > packed_passes)
-            SCAN_TRY(launch_pdl(ctx, c.kernels->runs, persistent(ctx, work, runs_ctas), sort_common.pack_threads,
-                                arguments, 0));
-        if (k == 0 && job.max_notes)
-            SCAN_TRY(run_large(ctx, job));
-    }
-    return SCAN_OK;
+    SCAN_TRY(launch_pdl(ctx, c.kernels->pack, persistent(ctx, work, 8), sort_common.pack_threads, arguments, 0));
+    SCAN_TRY(run_passes(ctx, c, *c.pass, job, 0, min(c.digits, packed_passes)));
+    if (!c.whole_pass)
+        return SCAN_OK;
+    SCAN_TRY(
+        launch_pdl(ctx, c.kernels->runs, persistent(ctx, work, runs_ctas), sort_common.pack_threads, arguments, 0));
+    if (job.max_notes)
+        SCAN_TRY(run_large(ctx, job));
+    SCAN_TRY(run_passes(ctx, c, *c.whole_pass, job, max_digits, c.whole_digits));
+    return run_passes(ctx, c, *c.pass, job, upper_passes, c.digits - c.whole_digits);
 }
 
 /* Zeroes the state, and returns what has failed: of a launch that shares an epoch with the one before. */
@@ -248,7 +246,7 @@ static scan_status run_again(scan_ctx *ctx, const sort_choice &c, sort_job job, 
     if (c.again_follows) {
         if (job.is_float && !job.value_bytes)
             SCAN_TRY(run_survey(ctx, c, job, true));
-        SCAN_TRY(run_passes(ctx, c, job, max_digits, c.digits));
+        SCAN_TRY(run_passes(ctx, c, *c.pass, job, max_digits, c.digits));
     }
     if (c.sampled)
         return samplesort_run(ctx, job, static_cast<char *>(job.lists), in_place, true);
@@ -258,18 +256,18 @@ static scan_status run_again(scan_ctx *ctx, const sort_choice &c, sort_job job, 
 /* The number of the pass at which the last launch of passes ends, if that launch also finishes the sort (finish.cuh),
  * or else 0. A sample sort may follow it, which leaves nothing to finish. Of many keys a launch of its own does that,
  * which has more threads. */
-static uint32_t finishing_passes(const sort_choice &c) {
-    if (c.n >= finish_least || c.n > c.cut.portion || (c.local_kernel && !c.again_follows))
+static uint32_t finishing_passes(const scan_ctx *ctx, const sort_choice &c) {
+    if (c.n >= finish_least || c.n > cut_of(ctx, *c.pass).portion || (c.local_kernel && !c.again_follows))
         return 0;
-    return c.again_follows || (c.packed && c.digits > packed_passes) ? max_digits + c.digits : c.digits;
+    return c.whole_pass ? upper_passes + c.digits - c.whole_digits : c.again_follows ? max_digits + c.digits : c.digits;
 }
 
 static scan_status run_radix(scan_ctx *ctx, const sort_choice &c, sort_job job, bool in_place) {
-    job.finishing = finishing_passes(c);
+    job.finishing = finishing_passes(ctx, c);
     job.pass_plans = job.finishing == 1 && !c.packed;
     void *arguments[] = {&job};
     SCAN_TRY(run_survey(ctx, c, job, false));
-    SCAN_TRY(c.packed ? run_rounds(ctx, c, job) : run_passes(ctx, c, job, 0, c.digits));
+    SCAN_TRY(c.packed ? run_packed(ctx, c, job) : run_passes(ctx, c, *c.pass, job, 0, c.digits));
     if (c.narrow_codes)
         SCAN_TRY(run_narrow(ctx, c, job));
     if (c.local_kernel)
@@ -321,8 +319,8 @@ static scan_status run(scan_ctx *ctx, const scan_sort_desc *desc, sort_job job, 
     job.narrow_counts = reinterpret_cast<unsigned long long *>(scratch);
     job.narrow_codes = c.narrow_codes;
     job.plan = reinterpret_cast<sort_plan *>(scratch + c.counts_bytes);
-    char *lists = scratch + c.counts_bytes + c.plan_bytes, *first = lists + c.lists_bytes,
-         *second = first + c.first_bytes, *values = second + c.second_bytes;
+    char *lists = scratch + c.counts_bytes + c.plan_bytes, *second = lists + c.lists_bytes,
+         *first = second + c.second_bytes, *values = first + c.first_bytes;
     job.lists = lists;
     job.lists_zeroed = uint32_t(samplesort_zeroed_bytes());
     job.keys_first = first;
