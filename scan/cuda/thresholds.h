@@ -51,9 +51,10 @@ constexpr uint32_t crowded_share = 4, crowded_passes = 4;
 constexpr uint64_t bins_sampled_least = 1u << 29;
 /* From so many keys on there is time for larger parts of a larger sample. */
 constexpr uint64_t parts_least = 1u << 26;
-/* From so many keys on the gaps of the sample are looked at although three top digits may be enough: of fewer that
- * takes longer than it saves on average. */
-constexpr uint64_t gaps_least = 1u << 25;
+/* From so many keys on the gaps of the sample are looked at although three top digits may be enough. That takes 12 us,
+ * and seldom changes anything, but then it may save half of the time: 4,194,306 keys took 482 us, and 270 by all digits
+ * (H200, 2026-11-29: tools/bench --device cuda --hunt 1 --seed 8055197698098268649). */
+constexpr uint64_t gaps_least = 1u << 21;
 
 /* From so many tiles a CTA on look-backs find most counts inclusive (pass_tiles.cuh). */
 constexpr uint32_t far_tiles = 4;
@@ -96,10 +97,11 @@ constexpr uint64_t finish_least = 1u << 25;
 constexpr uint64_t one_digit_most = ~0ull;
 /* A cluster of up to large_ctas CTAs sorts a bucket that is too large for the local stage if from a place in it it
  * reaches no further than 1 / large_share of the keys, and large_most of them; up to large_alone keys are sorted by a
- * CTA. A tile of a CTA has up to large_rows keys of each thread. With half as much of all keys the sort of 16,839,757
- * of which 71,727 are in one bucket took 1,342 us in place of 606 (H200, 2026-11-29: tools/bench --device cuda --hunt 1
- * --seed 1319808593819143193), and 60 others the same time. */
-constexpr uint64_t large_share = 128, large_most = 1u << 17, large_alone = 1u << 13;
+ * CTA. A tile of a CTA has up to large_rows keys of each thread. With half of that share 11,465,910 keys, of which one
+ * bucket has some 150,000, took 435 us in place of 283, and 60 other sets the same time; with a quarter 16,839,757
+ * keys, of which one bucket has 71,727, 1,342 in place of 606 (H200, 2026-11-29: tools/bench --device cuda --hunt 1
+ * --seed 13947222999045878840, and 1319808593819143193). */
+constexpr uint64_t large_share = 64, large_most = 1u << 18, large_alone = 1u << 13;
 /* Clusters take as long for keys of such buckets as so many passes over them would, or less: measured 21 and 32, see
  * reach_of_shared(). */
 constexpr uint32_t large_passes_each = 32;
@@ -107,9 +109,11 @@ constexpr int large_threads = 512;
 constexpr uint32_t large_ctas = 8, large_rows = 8;
 /* From wide_survey_least keys on the survey's large tables pay for being cleared and summed, from labels_least on a
  * tile of labels is large, and from narrow_least on counts of narrow keys pay for being cleared. Fewer 2-byte keys than
- * fill_words_least are sorted sooner than 65,536 counts are made and read. */
+ * fill_words_least are not counted: counting them takes longer where they have few values, whose additions queue up, 51
+ * us in place of 28 for 2,097,154 keys, which is worse than what it saves with others, 41 us in place of 45 for 4
+ * million (H200, 2026-11-29: tools/bench --device cuda --hunt 1 --seed 14335706258912061303, and --type u16 --n 4M). */
 constexpr uint64_t wide_survey_least = 1u << 23, labels_least = 1u << 23, narrow_least = 1u << 24,
-                   fill_words_least = 1u << 21;
+                   fill_words_least = 3u << 21;
 
 /* Sample sort: threads of its CTAs, the most buckets that a region is split into, and how many units a CTA of a level
  * works through, at least, so that all CTAs end together. */

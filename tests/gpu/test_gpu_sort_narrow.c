@@ -14,7 +14,7 @@ enum {
     MAX_BITS = COUNTED_BITS + 8,
     COPIES = GPU_EMULATED ? 1 : 64,
     MIN_N = GPU_EMULATED ? 9000 : 1 << 24,
-    FILL_MIN_N = GPU_EMULATED ? 9000 : 1 << 21
+    FILL_MIN_N = GPU_EMULATED ? 9000 : 3 << 21
 };
 
 enum shape {

@@ -320,7 +320,7 @@ static void radix_hands_over(void **state) {
                  few = size_t(scan_cuda::sampled_launches / 3);
     static_assert(scan_cuda::sampled_launches / 3 > scan_cuda::sampled_least, "the plan refuses, not the host");
     const size_t large[] = {0, GPU_EMULATED ? 500 : n / 2000, GPU_EMULATED ? 1200 : n / 400,
-                            GPU_EMULATED ? 2000 : n / 120};
+                            GPU_EMULATED ? 2000 : n / 40};
     const std::vector<bool> sampled = sampled_keys(n);
     for (const radix_call call : {PAIRS, PAIRS_IN_PLACE}) {
         if (gpu_is_racecheck && call != PAIRS)
@@ -350,7 +350,7 @@ static void radix_hands_over(void **state) {
                 memcpy(&keys[i], &bits, 8);
             }
             const handed later = sort_by_radix(keys, call);
-            assert_int_equal(later.passes, 2);
+            assert_int_equal(later.passes, again && !GPU_EMULATED ? 3 : 2); /* counts show so large a bucket */
             assert_int_equal(later.again, again);
             assert_int_equal(later.regions, 0);
         }

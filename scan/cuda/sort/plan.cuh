@@ -199,7 +199,7 @@ __device__ inline bool samples_pay(const sort_job &job, const varying_digits &di
     if (job.key_bytes == 4)
         return float(passes) >
                (job.value_bytes == 8 && n >= sampled_pairs_least ? 2.4f : 3.4f) + 2 * (1 - frequent) + 4 * rare;
-    if (rare > 0.5f && copies > many_copies && copies < own_bucket_copies)
+    if (rare > 0.5f && copies > many_copies_wide && copies < own_bucket_copies)
         return false;
     const sampled_cost cost = cost_of_samples(job, passes, n);
     const float saved = float(passes) - sampled_launches / float(n) - cost.any - cost.rare * rare - (tops ? 2 : 0);

@@ -297,8 +297,10 @@ __device__ inline bool few_pairs(float pairs, uint64_t n, uint32_t reach, uint32
 
 /* Copies of a value from which on the local stage's bins do not tell a bucket's values apart: it sorts neighbours. By
  * labels (local_bins.cuh) half as many, for no two keys share one: with 24 copies the stage fell back to all digits
- * when most of its work was done. */
-constexpr float many_copies = 24, many_copies_labelled = 12;
+ * when most of its work was done. Of 8-byte keys two thirds as many: with 20 copies the stage took 211 us of the 304
+ * for 3,145,730 keys, and 4.1 ms of the 7.3 for 70 million pairs (H200, 2026-11-29: tools/bench --device cuda --hunt 1
+ * --seed 11005903375445535264, and 7865637384743632943); nobody has looked at even codes of doubles. */
+constexpr float many_copies = 24, many_copies_wide = 16, many_copies_labelled = 12;
 /* Copies from which on a bucket of the sample sort has a few values only, which its local stage sorts as fast as
  * others; still more have a child of their own. */
 constexpr float own_bucket_copies = 256;

@@ -115,7 +115,7 @@ __device__ inline top_choice top_digits(const sort_job &job, const varying_digit
         if (!job.again_follows || !takes_sample(job, n))
             break;
         const bool values = equal.singles == 0;
-        if (copies > (job.local.labels ? many_copies_labelled : many_copies))
+        if (copies > (job.local.labels ? many_copies_labelled : job.key_bytes == 8 ? many_copies_wide : many_copies))
             return {0, 0, false, 4 * (equal.singles + 2 * equal.doubles) > 3 * sample_size};
         float largest = largest_bucket(bucket, equal.repeats);
         if (!values && top > 2 && largest <= float(widest)) { /* do the digits above hang together? */
