@@ -6,11 +6,11 @@
  * the greatest, half a bin to two for an element, put most elements where they belong; those of one bin are compared
  * with each other, so that ties keep their order.
  *
- * Where bins are crowded, as a sample tells, or codes differ in one digit only, there is a pass over each digit of the
- * codes, or of what they exceed the least one by, whichever has fewer digits that differ. By more than four digits
- * small buckets are merged. Of larger ones the highest three are tried, unless a sample tells that they do not serve:
- * mostly they tell all but a few elements of a bucket apart, and runs of those are sorted by insertion. If a run is too
- * long, all digits follow.
+ * Where a sample tells that bins are crowded, or one has too many elements, or codes differ in one digit only, there is
+ * a pass over each digit of the codes, or of what they exceed the least one by, whichever has fewer digits that differ.
+ * Small buckets whose codes differ in more than four digits are merged. Of larger ones the highest three digits are
+ * tried, unless a sample tells that they do not serve: mostly they tell all but a few elements of a bucket apart, and
+ * runs of those are sorted by insertion. If a run is too long, all digits follow.
  *
  * Then keys and values are taken to shared memory, one after the other, and from there in the order of the indices to
  * the output.
@@ -106,14 +106,14 @@ template <class Code> __host__ __device__ constexpr uint32_t bucket_room(size_t 
 template <class Code> class bucket_sort {
     /* Bins are left for digits where one has more elements, or where elements would be compared with so many others of
      * their bin for each pass over a digit but one. Keys that are spread evenly took 1.2 to 1.3 times as long by
-     * digits. With 3 in place of 9 sorts took 1.01 times as long on average (H200, 2026-11-29: tools/bench --device
+     * digits. With 3 sorts took 1.01 times as long on average as with 10 (H200, 2026-11-29: tools/bench --device
      * cuda --type u32,u64 --n 100K,2^18,500K,1M, and --hunt 160 --seed 41 --min-n 100000 --max-n 1100000). */
     static constexpr uint32_t max_in_bin = 128, max_compared = 9;
     static constexpr uint32_t sampling_warps = 8; /* with 32 even keys took up to 1.05 times as long */
     static constexpr uint32_t most_digits = 4, tried_digits = 3, longest_run = 16;
     /* Up to so many elements merging takes less time than passes over more digits: up to 1.2 times less for 10^5
-     * elements in all, 1.4 times for 2 x 10^5. Five times as many took 1.3 times as long (the same hunt, and --hunt 100
-     * --seed 31 --min-n 20000 --max-n 100000). */
+     * elements in all, 1.4 times for 2 x 10^5. Merging buckets of 10^6 elements took up to 1.3 times as long (the same
+     * hunt, and --hunt 100 --seed 31 --min-n 20000 --max-n 100000). */
     static constexpr uint32_t max_merged = 2 * cooperative_threads;
     /* Elements of a run that is likely too long; and of a run in the sample, at least, for shorter runs show five at
      * most (five sets of keys in clusters, simulated, 2026-11-27). */

@@ -42,8 +42,8 @@ scan_status cooperative_sort_load(scan_ctx *ctx) {
 
 /* Of dynamic shared memory, for n elements, where there may be so much. With max_buckets there are half as many samples
  * for each, so that sizes vary more: there is room for 2.75 times the mean, if that fits. With twice the mean one sort
- * in ten of 8 x 10^5 to 10^6 8-byte keys went on by all digits: 154 us in place of 112 (H200, 2026-11-29: tools/bench
- * --device cuda --hunt 1 --seed 10889913938810198651, and 14802182387257867618). */
+ * in ten of 8 x 10^5 to 10^6 8-byte keys went on by all digits: 153 us in place of 112 (H200, 2026-11-29: tools/bench
+ * --device cuda --hunt 1 --seed 10889913938810198651). */
 static size_t bytes_for(const scan_ctx *ctx, uint32_t key_bytes, uint32_t value_bytes, uint32_t bits, size_t n) {
     const int wide = key_bytes == 8;
     const uint32_t ctas = ctas_of(ctx);

@@ -106,8 +106,10 @@ static void choose_radix(const scan_ctx *ctx, sort_choice *c) {
     c->path = PATH_RADIX;
     c->plan_bytes = align_up(sizeof(sort_plan));
     for (const sort_pass_kernel *pass : {c->pass, c->whole_pass}) {
-        const sort_pass_cut cut = pass ? cut_of(ctx, *pass) : sort_pass_cut{};
-        const uint64_t tiles = pass ? ceil_div(min(c->n, cut.portion), cut.tile) : 0;
+        if (!pass)
+            continue;
+        const sort_pass_cut &cut = cut_of(ctx, *pass);
+        const uint64_t tiles = ceil_div(min(c->n, cut.portion), cut.tile);
         c->state_bytes = max(c->state_bytes, scan_state_bytes(0, 0) + tiles * cut.state_bytes);
     }
 }

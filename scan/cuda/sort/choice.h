@@ -21,9 +21,8 @@ struct sort_choice {
     sort_path path;
     const sort_kernels *kernels; /* of the keys' type */
     const sort_pass_kernel *pass;
-    const sort_pass_kernel
-        *whole_pass;       /* packed argsort by more than four digits: over whole keys; `pass` is over codes */
-    uint32_t whole_digits; /* of these, that begin in the lower word */
+    const sort_pass_kernel *whole_pass; /* over whole keys, of a packed argsort by more than four digits, or NULL */
+    uint32_t whole_digits;              /* of that many digits: those that begin in the lower word */
     const sort_local_kernel *local_kernel;
     sort_local local;
     int local_threads;
@@ -34,8 +33,8 @@ struct sort_choice {
     uint64_t n;
     uint32_t bits, digits, value_bytes;
     uint32_t narrow_codes;
-    size_t counts_bytes, plan_bytes, lists_bytes, second_bytes, first_bytes,
-        values_bytes;      /* scratch, in this order; lists may reach into the second */
+    /* Scratch, in this order; lists may reach into the second buffer. */
+    size_t counts_bytes, plan_bytes, lists_bytes, second_bytes, first_bytes, values_bytes;
     size_t sections_bytes; /* split: ones before a section */
     size_t state_bytes;
 

@@ -103,8 +103,8 @@ struct sort_plan {
     even_code even;                       /* by which the keys are in order then, instead of codes */
     sort_buffer local_keys, local_values; /* its input */
     bool ties;                            /* keys of equal order can be told apart, or carry values */
-    sort_pass
-        pass[2 * max_digits]; /* in order; those of `again` from max_digits on, over upper words from upper_passes on */
+    /* In order; those of `again` from max_digits on, those over upper words from upper_passes on. */
+    sort_pass pass[2 * max_digits];
     alignas(16) uint64_t before[max_rows][radix]; /* keys whose digit is less */
     uint64_t carry[2][radix]; /* the same with the keys of earlier portions added, see pass_tiles.cuh */
     larger_counts larger[larger_parts];
