@@ -184,10 +184,11 @@ static void windows(void **state) {
         const sort_case order = {SCAN_U64, digits & 1, false, 3, 3 + 8 * digits - 2};
         check_array(&order, SCAN_SORT_RADIX, 5000 + digits, 0, 5);
     }
-    const size_t most = gpu_sm_count() * 10240; /* a smaller tile for each SM (SMALL_TILES): both sides */
-    for (uint32_t round = 0; round < 2; round++) {
-        const sort_case order = {round % 2 ? SCAN_U16 : SCAN_I8, round & 1, false, 1, round % 2 ? 15 : 8};
-        check_array(&order, SCAN_SORT_RADIX, most + round, 0, 2);
+    /* A smaller tile for each SM (SMALL_TILES), of keys and of keys with 4-byte values: both sides. */
+    const size_t most[] = {gpu_sm_count() * 10240, gpu_sm_count() * 5376};
+    for (uint32_t round = 0; round < 4; round++) {
+        const sort_case order = {round ? SCAN_U16 : SCAN_I8, round & 1, false, 1, round ? 15 : 8};
+        check_array(&order, SCAN_SORT_RADIX, most[round / 2] + round % 2, 0, round < 2 ? 2 : 5);
     }
 }
 

@@ -62,6 +62,8 @@ template <class Key> sort_kernels sort_kernels_of() {
     k.pass[MEDIUM_TILES][2] = pass_of<Key, 8, MEDIUM_TILES>();
     if constexpr (sizeof(Key) < 4)
         k.pass[SMALL_TILES][0] = pass_of<Key, 0, SMALL_TILES>();
+    if constexpr (sizeof(Key) == 2)
+        k.pass[SMALL_TILES][1] = pass_of<Key, 4, SMALL_TILES>();
     if constexpr (sizeof(Key) >= 4) {
         k.pass[LARGE_TILES][0] = pass_of<Key, 0, LARGE_TILES>();
         k.pass[LARGE_TILES][1] = pass_of<Key, 4, LARGE_TILES>();

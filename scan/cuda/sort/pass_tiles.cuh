@@ -25,9 +25,10 @@ namespace scan_cuda {
  * which loads on their way need (with two rows more, 28 KB of L1, pairs of 4 bytes took 2 to 4 % longer). A tile holds
  * at least 32 KB of keys and values together, so that its state words, 8 bytes a digit, fit the sixteenth of the
  * workspace that is theirs; of bytes alone half of that, and half the words, for all 8 bits of them are sorted by
- * fill.cuh. Those of few keys of 1 and 2 bytes alone are smaller, for such a workspace has room for more words. Code
- * for sm_90 runs on newer GPUs that have no more than 99 KB a CTA: medium tiles fit there, large ones are for 148 KB,
- * or, in the emulator, 60.
+ * fill.cuh. Those of few keys of 1 and 2 bytes alone, and of 2-byte keys with 4-byte values, are smaller, so that more
+ * SMs have one: 517,617 pairs took 23.5 us in place of 27.4 (H200, 2026-11-30: tools/bench --device cuda --hunt 1
+ * --seed 14758831268719079403); such a workspace has room for more words. Code for sm_90 runs on newer GPUs that have
+ * no more than 99 KB a CTA: medium tiles fit there, large ones are for 148 KB, or, in the emulator, 60.
  *
  * A large tile is two medium ones, of one CTA that has the SM for itself. Its runs of a digit are twice as long, so
  * that fewer lines are written in parts, and there are half as many state words to look back at; and its CTA takes a
@@ -45,7 +46,8 @@ template <class Key, int value_bytes, bool roomy, pass_size size> struct pass_sh
     static constexpr int look_back_threads = look_back_warps * 32;
     static constexpr int threads = rank_threads + look_back_threads;
     static constexpr int row_bytes = rank_threads * (key_size + value_bytes);
-    static constexpr int best_rows = narrow ? size == SMALL_TILES ? 20 : 32 : widest == 8 ? 14 : 28;
+    static constexpr bool small = size == SMALL_TILES;
+    static constexpr int best_rows = narrow ? small ? 20 : 32 : widest == 8 || small ? 14 : 28;
     static constexpr int room = roomy ? large ? 148 : 74 : large ? 60 : 40; /* KB */
     static constexpr int fitting_rows = (room << 10) / row_bytes / 2 * 2;
     static constexpr int rows = best_rows < fitting_rows ? best_rows : fitting_rows;
