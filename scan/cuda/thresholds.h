@@ -78,6 +78,10 @@ constexpr uint32_t max_unpacked_digits = 2;
  * that they do not serve takes some 60 us on an H200, 2026-11-27: 4 % of the least of these sorts. From so many on runs
  * of one code that are too long for a CTA are sorted (large.cuh). */
 constexpr uint64_t intervals_least = 1u << 24;
+/* With fewer digits passes over whole keys take less time than these codes: 67,108,862 keys by five digits 1.8 ms in
+ * place of 2.1, by six and more 1.15 to 1.4 times the time (H200, 2026-11-29: tools/bench --device cuda --hunt 110
+ * --seed 81 --verb argsort --type u64,i64,f64 --min-n 2^24 --max-n 2^28). */
+constexpr uint32_t intervals_digits = 6;
 /* These codes are tried before a sample sort if at least such a share of the keys is rare, see samples_pay(). */
 constexpr float intervals_rare = 0.5f;
 /* The passes of up to so many keys are one launch, and so do not wait for launches that are not needed; of more keys
@@ -102,6 +106,11 @@ constexpr uint64_t one_digit_most = ~0ull;
  * keys, of which one bucket has 71,727, 1,342 in place of 606 (H200, 2026-11-29: tools/bench --device cuda --hunt 1
  * --seed 13947222999045878840, and 1319808593819143193). */
 constexpr uint64_t large_share = 64, large_most = 1u << 18, large_alone = 1u << 13;
+/* Of fewer bytes of keys and values, and no more than fused_passes_most keys, there are no such clusters: launching
+ * them for nothing takes a hundredth of the time and more. 4,160,042 pairs of 12 bytes with 15,000 copies of one key
+ * took 609 us without them, CUB 452, and 315 with them (H200, 2026-11-29: tools/bench --device cuda --hunt 1 --seed
+ * 16581349948127692311). */
+constexpr uint64_t large_least_bytes = 3u << 23;
 /* Clusters take as long for keys of such buckets as so many passes over them would, or less: measured 21 and 32, see
  * reach_of_shared(). */
 constexpr uint32_t large_passes_each = 32;
@@ -128,10 +137,12 @@ constexpr uint32_t sampled_digits = 6;
  * cuda --hunt 60 --seed 5512 --verb pairs --type u32,i32,f32 --min-n 8400000 --max-n 60000000). */
 constexpr uint64_t sampled_pairs_least = 3u << 25, sampled_wide_pairs_least = 1u << 23;
 constexpr uint32_t sampled_pairs_digits = 4;
-/* The launches of a sample sort take as long as a pass over so many keys: fitted with cost_of_samples(). */
+/* The launches of an argsort's sample sort take as long as a pass over so many keys: see cost_of_samples(). */
 constexpr float sampled_launches = 14e6f;
 /* A sample sort of more keys takes longer for rare ones, see cost_of_samples(). */
-constexpr uint64_t sampled_many = 3u << 25;
+constexpr uint64_t sampled_many = 5u << 25, sampled_many_argsort = 3u << 25;
+/* From so many keys on see has_frequent_only(). */
+constexpr uint64_t sampled_values_least = 1u << 25;
 /* An argsort of up to so many keys moves them at every level, if the workspace may be as large. */
 constexpr uint64_t samplesort_dense_most = ~0ull;
 

@@ -22,11 +22,12 @@ constexpr uint32_t far_tiles = 1, group_tiles = 4;
 constexpr uint64_t max_portion_keys = 50000;
 constexpr uint32_t max_unpacked_digits = 2;
 constexpr uint64_t plain_argsort_most = 9000, intervals_least = 18000;
+constexpr uint32_t intervals_digits = 6;
 constexpr float intervals_rare = 0.5f;
 constexpr uint64_t one_digit_most =
     12000; /* one digit at the top is tried for few only, so that small tests try more */
 constexpr uint64_t fused_passes_most = 30000, pass_kinds_least = 50000, large_share = 24, large_most = 1u << 17,
-                   large_alone = 600;
+                   large_alone = 600, large_least_bytes = 120000;
 constexpr int large_threads = 256;
 constexpr uint32_t large_passes_each = 32, large_ctas = 4, large_rows = 2;
 constexpr uint64_t finish_least = 40000, wide_survey_least = 20000, labels_least = 9000, narrow_least = 9000,
@@ -34,7 +35,7 @@ constexpr uint64_t finish_least = 40000, wide_survey_least = 20000, labels_least
 constexpr int samplesort_threads = 128, samplesort_children = 16, samplesort_units_each = 1;
 constexpr uint64_t sampled_least = 25000, sampled_pairs_least = 70000, sampled_wide_pairs_least = 40000;
 constexpr uint32_t sampled_digits = 6, sampled_pairs_digits = 4;
-constexpr uint64_t sampled_many = 60000;
+constexpr uint64_t sampled_many = 60000, sampled_many_argsort = 60000, sampled_values_least = 50000;
 constexpr float sampled_launches = 80000;
 constexpr uint64_t samplesort_dense_most = 15000;
 constexpr int cooperative_threads = 256;

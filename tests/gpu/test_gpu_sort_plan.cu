@@ -37,13 +37,17 @@ enum key_kind {
     KEYS_BUCKET_OF_ONE, /* ... is one value */
     KEYS_BUCKET_OF_TWO, /* ... is one value, or, one of four of these, the next */
     KEYS_OFTEN,         /* all but eight are one value: three of any bits, five that differ in the lowest */
-    KEYS_HOLES,         /* 1,024 prefixes and 1,024 suffixes, and hardly anything between them */
-    KEYS_LOG,           /* floats whose logarithms are even */
-    KEYS_EVEN,          /* floats in [0, 1) */
-    KEYS_EVEN_ODD,      /* and -0 among them */
-    KEYS_EVEN_HEAP,     /* and a 24th of them close together */
-    KEYS_EVEN_CROWDS,   /* floats in [0, 1), `bits` neighbours together, far from the next ones */
-    KEYS_EVEN_VALUES    /* 256 doubles, even ones, that vary in few bits, if `bits` are few, or in all */
+    KEYS_SPARSE,      /* constant bits between those that vary, so that bins by the bits below two digits stay empty */
+    KEYS_VALUES,      /* 32 values, told apart by three digits */
+    KEYS_RUNS,        /* `bits` of each value, one after the other */
+    KEYS_FREQUENT,    /* one key in `bits` is one value */
+    KEYS_HOLES,       /* 1,024 prefixes and 1,024 suffixes, and hardly anything between them */
+    KEYS_LOG,         /* floats whose logarithms are even */
+    KEYS_EVEN,        /* floats in [0, 1) */
+    KEYS_EVEN_ODD,    /* and -0 among them */
+    KEYS_EVEN_HEAP,   /* and a 24th of them close together */
+    KEYS_EVEN_CROWDS, /* floats in [0, 1), `bits` neighbours together, far from the next ones */
+    KEYS_EVEN_VALUES  /* 256 doubles, even ones, that vary in few bits, if `bits` are few, or in all */
 };
 
 /* Whether the smaller sample has key i. */
@@ -64,7 +68,14 @@ static uint64_t bits_of_key(scan_type type, key_kind kind, uint32_t bits, size_t
     case KEYS_CLUSTERS:
         return (random_mix(random_below(&rng, n / bits)) & all << width / 2 & all) | z >> (64 - width / 2);
     case KEYS_STEPS: return z & (all >> 8 * bits | 0x0101010101010101);
-    case KEYS_GAPS: return z & (bits == 3 ? 0x0101ff03010101ff : i % 2 ? 0x010101ffffffffff : 0x010101ff010101ff);
+    case KEYS_SPARSE: return z & 0xf80f1f1fffffffff;
+    case KEYS_VALUES: return (z & 0x0103030000000000) | random_mix(z & 0x0103030000000000) >> 24;
+    case KEYS_RUNS: return random_mix(i / bits) & all;
+    case KEYS_FREQUENT: return i % bits ? z : 0x12345678;
+    case KEYS_GAPS:
+        if (bits == 3)
+            return z & (i % 8 ? 0x0101ff03010101ff : 0x0101ffffffffffff);
+        return z & (i % 2 ? 0x010101ffffffffff : 0x010101ff010101ff);
     case KEYS_HIDDEN: return i % 32 || is_sampled(i) ? z : 0x1234567800000000 | z >> 32;
     case KEYS_HIDDEN_COPIES: {
         const uint64_t value = random_mix(random_below(&rng, n / bits));
@@ -182,8 +193,12 @@ static const plan_case cases[] = {
     {"dozens of copies, not sampled", SCAN_U64, KEYS_COPIES, 40, false, 8, 0, 0, false, false, FINISH_NOTHING, true},
     {"copies, sampled where there are many", SCAN_U64, KEYS_REPEATED, 4, false, many ? 0 : 8, 0, 0, false, many,
      FINISH_NOTHING, true},
-    {"rare keys, sampled where there are many", SCAN_U64, KEYS_STEPS, 4, false, many ? 0 : 8, 0, 0, false, many,
-     FINISH_NOTHING, true},
+    {"rare keys, with values sampled where there are many", SCAN_U64, KEYS_STEPS, 4, false, many ? 0 : 8, 0, 0, false,
+     many, FINISH_NOTHING, true, false, 8},
+    {"rare keys alone, not sampled", SCAN_U64, KEYS_STEPS, 4, false, 8, 0, 0, false, false, FINISH_NOTHING, true},
+    {"few values, sampled where there are many", SCAN_U64, KEYS_VALUES, 0, false, many ? 0u : 3u, many ? 0u : 40u, 0,
+     false, many, FINISH_NOTHING, true},
+    {"bins that stay empty", SCAN_U64, KEYS_SPARSE, 0, false, 8, 0, 0, false, false, FINISH_NOTHING},
     {"rare keys that crowd bins", SCAN_U64, KEYS_HOLES, 0, false, 8, 0, 0, false, false, FINISH_NOTHING, true},
     {"pairs, sample sort", SCAN_U32, KEYS_HEAVY, 1, false, 0, 0, 0, false, true, FINISH_NOTHING, true},
     {"pairs of rare keys", SCAN_U32, KEYS_HEAVY, 8, false, 4, 0, 0, false, false, FINISH_NOTHING, true},
@@ -198,6 +213,9 @@ static const plan_case cases[] = {
      FINISH_NOTHING},
     {"a bucket that counts show", SCAN_U32, KEYS_OFTEN, 0, false, 4, 0, 0, false, false, FINISH_NOTHING},
     {"copies that bins tell apart", SCAN_U32, KEYS_COPIES, more_copies, false, 2, 16, 0, false, false, FINISH_NOTHING},
+    {"fewer that lie together", SCAN_U32, KEYS_RUNS, 18, false, 4, 0, 0, false, false, FINISH_NOTHING},
+    {"a frequent value, and no clusters", SCAN_U32, KEYS_FREQUENT, bucket_of_one, false, 4, 0, 0, false, false,
+     FINISH_NOTHING},
     {"as many, by labels", SCAN_U32, KEYS_COPIES, more_copies, false, 4, 0, 0, false, false, FINISH_NOTHING, false,
      true},
     {"four digits that crowd tiles, without values", SCAN_U64, KEYS_GAPS, 4, false, 4, 32, 0, false, false,

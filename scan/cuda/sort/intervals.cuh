@@ -138,8 +138,8 @@ __device__ inline void find_splitters(sort_plan *plan, uint64_t *sorted) {
     __syncthreads();
 }
 
-/* few_share() (sample.cuh) by codes: a key in an interval that tells keys apart shares none. Equal keys count, too: of
- * values with many copies some share a code with others. table: 2 * size words of shared memory. By the CTA. */
+/* few_share() (sample.cuh) by codes: a key in an interval that tells keys apart shares none. table: 2 * size words of
+ * shared memory. By the CTA. */
 template <uint32_t size>
 __device__ bool few_share_codes(const sort_plan *plan, uint64_t n, const splitter_tree &tree, uint32_t *table) {
     return few_share<size>(plan, n, table, [&](uint64_t code, uint64_t &packed) {

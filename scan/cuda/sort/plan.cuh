@@ -15,10 +15,10 @@
  *                            those leave too large buckets; likewise pairs with 4-byte keys, of more if
  *                            values have 4 bytes
  *     8-byte keys, argsort   of many by three digits and more: passes over 4-byte codes made of the digits that vary,
- *                            the top four alone if they leave few keys to be told apart (pack.cuh), or, of more, of
- *                            places among a sample's keys (intervals.cuh); where neither serves, passes over all digits
- *                            of the keys, of which each hands on what the others need; or a sample sort, if it takes
- *                            less time than those, after intervals or in place of them
+ *                            the top four alone if they leave few keys to be told apart (pack.cuh), or, of more keys
+ *                            and by six digits at least, of places among a sample's keys (intervals.cuh); where neither
+ *                            serves, passes over all digits of the keys, of which each hands on what the others need;
+ *                            or a sample sort, if it takes less time than those, after intervals or in place of them
  */
 #ifndef SCAN_CUDA_SORT_PLAN_CUH
 #define SCAN_CUDA_SORT_PLAN_CUH
@@ -134,30 +134,37 @@ __device__ inline float rare_share(const sample_counts &equal) {
     return float(equal.singles + 2 * equal.doubles) / sample_size;
 }
 
-/* How many passes take as long as a sample sort of 8-byte keys: of any keys, of rare ones in addition, the share of
- * them times that, and, if the sample's gaps were all uneven, times that. */
+/* How many passes over all keys take as long as a sample sort of 8-byte keys and what comes before it: its launches, as
+ * long as a pass over such a share of sampled_launches keys; of any keys; in addition, of rare ones, the share of them
+ * times that; of keys that are neither rare nor frequent; of rare ones of which values have dozens of copies, or more;
+ * and of rare ones, if the sample's gaps were all uneven. */
 struct sampled_cost {
-    float any, rare, uneven;
+    float launches, any, rare, others, dozens, more, uneven;
 };
 
 /* An argsort by more than four digits takes passes over whole keys, another one passes over codes, which are made
- * first. Of very many keys rare ones take longer, some of them at a third level. Fitted on an H200 to times with
- * --algorithm radix and with sample: 2026-11-28 to 225 sets (tools/bench --device cuda --hunt 260 --seed 280611 --type
- * u64,i64,f64 --min-n 3000000 --max-n 201326592); for very many keys, 2026-11-29, to --hunt 36 --seed 661 --min-n
- * 60000000 --max-n 2^28, and eight sets (--hunt 1 --seed 9618660624760044698, 11788180079625556691,
- * 15104008879403383893, 5267983157267038707, 5379195315072581226, 15755457406118044538, 14486429002170596251,
- * 8724747359207291667); for argsorts by more than four digits, 2026-11-29, to 110 sets (--hunt 170 --seed 71 --verb
- * argsort --min-n 2000000 --max-n 2^27). */
+ * first. Of very many keys rare ones take longer, some of them at a third level. Fitted on an H200, 2026-11-29, to
+ * times with --algorithm radix and with sample: keys and pairs to 126 sets (tools/bench --device cuda --hunt 116 --seed
+ * 84 --type u64,i64,f64 --min-n 4200000 --max-n 2^27, with --verb sort and --verb pairs), very many to --hunt 36 --seed
+ * 661 --min-n 60000000 --max-n 2^28, argsorts by more than four digits to 110 sets (--hunt 170 --seed 71 --verb argsort
+ * --min-n 2000000 --max-n 2^27). */
 __device__ inline sampled_cost cost_of_samples(const sort_job &job, uint32_t digits, uint64_t n) {
+    if (job.packed) {
+        const bool many = n > sampled_many_argsort;
+        return digits > packed_passes ? sampled_cost{1, 3.9f, many ? 12 : 4.2f, 0, 1, 1, 22}
+                                      : sampled_cost{1, 3, many ? 18 : 7.6f, 0, 1, 1, 22};
+    }
     const bool many = n > sampled_many;
-    if (job.packed && digits > packed_passes)
-        return {3.9f, many ? 12 : 4.2f, 22};
-    if (job.packed)
-        return {3, many ? 18 : 7.6f, 22};
-    if (job.value_bytes)
-        return job.value_bytes == 4 ? sampled_cost{2, many ? 6 : 3.3f, 8} : sampled_cost{2.3f, many ? 4.5f : 3.3f, 8};
-    return {2.9f, many ? 6 : job.is_float ? 4.8f : 3.3f, 8};
+    if (job.value_bytes == 4)
+        return {0.38f, 3.5f, many ? 5.3f : 2.6f, 1.6f, 2.2f, 0.4f, 8.4f};
+    if (job.value_bytes == 8)
+        return {0.29f, 2.8f, many ? 4.7f : 3.5f, 2.5f, 0.3f, 1, 3.5f};
+    return {0.56f, 4.2f, many ? 5.8f : 3.1f, 1.7f, 0.9f, 0.9f, 10.7f};
 }
+
+/* So many passes it has to save: what a sort loses by samples in place of passes may make it slower than others, what
+ * it does not gain by them does not. */
+constexpr float sampled_margin = 0.4f;
 
 /* In how many digits the sample's codes differ. By the CTA. */
 __device__ inline uint32_t sampled_digits_of(const sort_plan *plan) {
@@ -185,11 +192,7 @@ __device__ inline uint32_t sampled_digits_of(const sort_plan *plan) {
  * --type u32,i32,f32; of fewer it took up to 0.8 passes more (2026-11-29: 8.4 to 60 million, --verb pairs --seed 5512,
  * and --hunt 1 --seed 8333104584235227492), so it has to save one. tops: top digits are tried first. The local stage
  * after them gives up sooner where a sample sort follows, so that has to save two passes. The gaps are looked at only
- * if they can decide. Most 8-byte keys being of values with dozens of copies each, the sample sort's local stage takes
- * as long as up to five passes more: 2^26 u64 of 10^6 values took 4.5 ms, where eight passes over other keys take 3.4
- * (H200, 2026-11-28); 218 million pairs 17.0 and 14.7 by passes, an argsort of 11 million 0.97 and 0.79 (2026-11-29:
- * tools/bench --device cuda --hunt 1 --algorithm radix --seed 11637570248411603890, and 5248774646319774545). equal: of
- * the sample's codes. By the CTA. */
+ * if they can decide. equal: of the sample's codes. By the CTA. */
 __device__ inline bool samples_pay(const sort_job &job, const varying_digits &digits, bool only_even, bool tops,
                                    uint64_t n, const sample_counts &equal, float copies, sample_gaps &gaps) {
     if (!job.sampled || !takes_sample(job, n))
@@ -199,11 +202,23 @@ __device__ inline bool samples_pay(const sort_job &job, const varying_digits &di
     if (job.key_bytes == 4)
         return float(passes) >
                (job.value_bytes == 8 && n >= sampled_pairs_least ? 2.4f : 3.4f) + 2 * (1 - frequent) + 4 * rare;
-    if (rare > 0.5f && copies > many_copies_wide && copies < own_bucket_copies)
-        return false;
     const sampled_cost cost = cost_of_samples(job, passes, n);
-    const float saved = float(passes) - sampled_launches / float(n) - cost.any - cost.rare * rare - (tops ? 2 : 0);
-    return saved > 0 && (saved > cost.uneven * rare || saved > cost.uneven * rare * gaps.uneven());
+    const float copied = copies <= many_copies_wide || copies >= own_bucket_copies ? 0
+                         : copies < hundreds_of_copies                             ? cost.dozens
+                                                                                   : cost.more,
+                saved = float(passes) - cost.launches * (sampled_launches / float(n)) - cost.any -
+                        (cost.rare + copied) * rare - cost.others * (1 - frequent - rare) - (tops ? 2 : 0);
+    return saved > sampled_margin && (saved > cost.uneven * rare || saved > cost.uneven * rare * gaps.uneven());
+}
+
+/* Whether a sample sort, if it pays, is better than top digits whose buckets are of one value each, for it takes one
+ * level then: of few keys only than three digits and more. Of 76 million pairs, a bucket of which held two values, it
+ * took 1.2 ms in place of 7.7; of 103 million, none of which did, 1.8 in place of 2.5; of 12 million 0.38 in place of
+ * 0.39 (H200, 2026-11-29: tools/bench --device cuda --algorithm sample, and radix, --hunt 1 --seed 6769037185112761052,
+ * 12883666741797751853, 1308613984569166292). */
+__device__ inline bool has_frequent_only(const sort_job &job, uint32_t top, uint64_t n, const sample_counts &equal) {
+    return job.sampled && job.key_bytes == 8 && equal.frequent >= sample_size - sample_size / 64 &&
+           top >= (n >= sampled_values_least ? 2 : 3);
 }
 
 /* Plans passes over all digits that vary, for when the top ones are not enough. at: where these leave the keys. Passes
@@ -275,8 +290,11 @@ __device__ void make_plan(const sort_job &job, uint64_t n, uint32_t *memory, uin
             by_even = choice.digits > 0;
         }
         runs = is_long && short_runs(job, digits, spread, n, memory, words);
-        sampled = samples_pay(job, digits, only_even, choice.digits > 0, n, equal, copies, gaps);
-        intervals = is_long && tries_intervals(job, n) && digits.count > packed_passes && !runs &&
+        const bool one_level = choice.values && has_frequent_only(job, choice.digits, n, equal);
+        sampled = samples_pay(job, digits, only_even, choice.digits > 0 && !one_level, n, equal, copies, gaps);
+        if (one_level && sampled)
+            choice = {};
+        intervals = is_long && tries_intervals(job, n) && digits.count >= intervals_digits && !runs &&
                     !(sampled && rare_share(equal) < intervals_rare);
     }
     const uint32_t top = choice.digits;

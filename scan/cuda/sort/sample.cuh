@@ -102,7 +102,7 @@ __device__ inline bool tries_intervals(const sort_job &job, uint64_t n) { return
 template <class Key> __device__ void take_wide_sample(const sort_job &job, uint64_t n) {
     const auto *keys = static_cast<const key_bits<Key> *>(job.keys_in);
     for (uint32_t s = threadIdx.x * gridDim.x + blockIdx.x; s < wide_sample_size; s += gridDim.x * blockDim.x)
-        job.plan->wide_sample[s] = sort_code<Key>(keys[stratified_place(s, n / wide_sample_size)], job.order);
+        job.plan->wide_sample[s] = sort_code<Key>(keys[uniform_place(sample_size + s, n)], job.order);
 }
 
 /* A value with so many keys in the sample, one and a half times what one of 256 children has, gets a child of its own
@@ -273,21 +273,31 @@ template <class Meet> __device__ uint32_t count_pairs(uint32_t *table, uint32_t 
 }
 
 /* Whether few keys share a prefix, a key with one other at most on average: so say the first `size` codes of the larger
- * sample. prefix_of(code, prefix) finds a prefix, or returns false where a key shares none. table: 2 * size words of
- * shared memory. By the CTA. */
+ * sample. Equal keys count, too, for those that share a prefix with others make long runs, but for neighbours in the
+ * input, which are fetched together: sorts of keys in runs of 33 equal ones took 1.2 times as long without this
+ * exception (H200, 2026-11-30: tools/bench --device cuda --hunt 1 --seed 2389237031073307811). prefix_of(code, prefix)
+ * finds a prefix, or returns false where a key shares none. table: 2 * size words of shared memory. By the CTA. */
 template <uint32_t size, class Prefix>
 __device__ bool few_share(const sort_plan *plan, uint64_t n, uint32_t *table, Prefix prefix_of) {
-    __syncthreads();
-    const uint32_t pairs = count_pairs(table, 2 * size, [&] {
-        uint32_t met = 0;
-        for (uint32_t s = threadIdx.x; s < size; s += blockDim.x) {
-            uint64_t prefix;
-            if (prefix_of(__ldcg(plan->wide_sample + s), prefix))
-                met += meet_in_table<2 * size>(table, prefix);
-        }
-        return met;
-    });
-    return explains_pairs(1, float(pairs), n, size);
+    const auto pairs_by = [&](bool equal) {
+        __syncthreads();
+        return float(count_pairs(table, 2 * size, [&] {
+            uint32_t met = 0;
+            for (uint32_t s = threadIdx.x; s < size; s += blockDim.x) {
+                const uint64_t code = __ldcg(plan->wide_sample + s);
+                uint64_t prefix;
+                if (prefix_of(code, prefix))
+                    met += meet_in_table<2 * size>(table, equal ? code : prefix);
+            }
+            return met;
+        }));
+    };
+    const float pairs = pairs_by(false);
+    if (explains_pairs(1, pairs, n, size))
+        return true;
+    const float equal = pairs_by(true),
+                run = sample_size / float(max(sample_size - __ldcg(&plan->repeats), 1u)); /* of equal keys */
+    return explains_pairs(1, pairs - equal, n, size) && explains_pairs(1 + 3 * (run - 1), equal, n, size);
 }
 
 /* From a key, a bucket should hold less than three quarters of `reach` keys. */
@@ -301,9 +311,9 @@ __device__ inline bool few_pairs(float pairs, uint64_t n, uint32_t reach, uint32
  * for 3,145,730 keys, and 4.1 ms of the 7.3 for 70 million pairs (H200, 2026-11-29: tools/bench --device cuda --hunt 1
  * --seed 11005903375445535264, and 7865637384743632943); nobody has looked at even codes of doubles. */
 constexpr float many_copies = 24, many_copies_wide = 16, many_copies_labelled = 12;
-/* Copies from which on a bucket of the sample sort has a few values only, which its local stage sorts as fast as
- * others; still more have a child of their own. */
-constexpr float own_bucket_copies = 256;
+/* Copies from which on a value has a child of its own in the sample sort, as a rule, and none is left to its local
+ * stage, which takes longer for copies. */
+constexpr float hundreds_of_copies = 256, own_bucket_copies = 4096;
 
 /* The largest of many buckets of this size on average: six deviations more. Runs of equal keys, as long as those that
  * repeat tell, lengths varying as if each key ended one by chance, make a deviation larger. */

@@ -183,8 +183,7 @@ static scan_status run_large(scan_ctx *ctx, sort_job job) {
                       arguments, 0, s->sort_large_cluster);
 }
 
-/* Of a packed argsort: also whether long runs are sorted (large.cuh). */
-static bool may_try_intervals(const sort_choice &c) { return c.digits > packed_passes && c.n >= intervals_least; }
+static bool may_try_intervals(const sort_choice &c) { return c.digits >= intervals_digits && c.n >= intervals_least; }
 
 static scan_status run_intervals(scan_ctx *ctx, const sort_choice &c, sort_job job) {
     bool many = samples_many(ctx);
@@ -284,10 +283,11 @@ static scan_status run_radix(scan_ctx *ctx, const sort_choice &c, sort_job job, 
 
 /* How many notes of large buckets there may be. A tile of the local stage makes two, as a rule, and with more than this
  * passes over all digits take less time than the clusters (large_passes_each). */
-static uint32_t max_notes_of(const sort_choice &c) {
+static uint32_t max_notes_of(const sort_choice &c, uint32_t key_bytes) {
     if (c.packed)
-        return may_try_intervals(c) ? max_large_notes : 0;
-    if (!c.local_kernel || !c.again_follows || c.n <= fused_passes_most)
+        return c.digits > packed_passes && c.n >= intervals_least ? max_large_notes : 0; /* long runs, pack.cuh */
+    if (!c.local_kernel || !c.again_follows ||
+        (c.n <= fused_passes_most && c.n * (key_bytes + c.value_bytes) < large_least_bytes))
         return 0;
     return uint32_t(min(uint64_t(max_large_notes), 2 * ceil_div(c.n, c.local.stride) * c.digits / large_passes_each));
 }
@@ -312,7 +312,7 @@ static scan_status run(scan_ctx *ctx, const scan_sort_desc *desc, sort_job job, 
     job.ties = c.ties;
     job.local = c.local;
     job.again_follows = c.again_follows;
-    job.max_notes = max_notes_of(c);
+    job.max_notes = max_notes_of(c, job.key_bytes);
     job.sampled = c.sampled;
     job.wide_survey = c.n >= wide_survey_least && counts_wide(ctx, c.kernels);
     job.packed = c.packed;

@@ -106,6 +106,14 @@ __device__ inline top_choice top_digits(const sort_job &job, const varying_digit
             counted = count_sample(job.plan, SAMPLE_CODES, shift, table);
         counted_shift = shift;
     };
+    const bool values = equal.singles == 0;
+    /* Copies that lie together, in runs of such a length on average, wait for each other when they are counted in a
+     * bin: with half as many the local stage takes as long. 170,546,730 keys, each 15 times, took 3.36 ms in place
+     * of 2.80 (H200, 2026-11-30: tools/bench --device cuda --hunt 1 --seed 10018657452941071030). */
+    const float run = values ? 0 : sample_size / float(max(sample_size - equal.repeats, 1u)),
+                most_copies = job.local.labels     ? many_copies_labelled
+                              : job.key_bytes == 8 ? many_copies_wide
+                                                   : many_copies;
     for (uint32_t top = 1; job.local.stride && top + job.local.cost <= digits.count && top <= most_top; top++) {
         const uint32_t row = digits.row[digits.count - top];
         bucket *= float(spread[row].most) / float(n);
@@ -114,8 +122,7 @@ __device__ inline top_choice top_digits(const sort_job &job, const varying_digit
             return {1, uint32_t(spread[row].most), false, false};
         if (!job.again_follows || !takes_sample(job, n))
             break;
-        const bool values = equal.singles == 0;
-        if (copies > (job.local.labels ? many_copies_labelled : job.key_bytes == 8 ? many_copies_wide : many_copies))
+        if (fmaxf(copies, 2 * run) > most_copies)
             return {0, 0, false, 4 * (equal.singles + 2 * equal.doubles) > 3 * sample_size};
         float largest = largest_bucket(bucket, equal.repeats);
         if (!values && top > 2 && largest <= float(widest)) { /* do the digits above hang together? */
@@ -131,6 +138,8 @@ __device__ inline top_choice top_digits(const sort_job &job, const varying_digit
             !values && job.max_notes && counted.most >= too_large_least && shows_too_large(job, n, counted.most);
         if (too_large && counted.most > equal.most)
             continue; /* that bucket is of several values */
+        if (!values && !job.max_notes && shows_too_large(job, n, equal.most))
+            break; /* hardly any bucket of a frequent value is without others */
         if (!values && counted.triples >= triples_least) {
             const float reach = reach_of_shared(job, n, float(counted.pairs) - float(equal.pairs),
                                                 float(counted.triples) - float(equal.triples),
@@ -197,12 +206,31 @@ __device__ inline bool crowds_tiles(const sort_job &job, uint64_t n, uint32_t to
     return gaps.uneven() > (top > 3 && (job.value_bytes || saved < 4) ? crowding : crowding_more);
 }
 
+/* Whether constant bits between those that vary crowd the bins of a tile. If keys were even in the bits that vary, some
+ * of these at the top tell tiles apart, and the next below_bucket bits bins; each constant bit among those leaves every
+ * second bin empty, so that the others have twice as many keys. 230,620,654 pairs with seven such bits took 28.3 ms in
+ * place of 16.6 (H200, 2026-11-29: tools/bench --device cuda --hunt 1 --seed 16841948260424449887). */
+__device__ inline bool has_holes(const sort_job &job, const digit_spread *spread, uint64_t n) {
+    uint64_t varying = 0;
+    for (uint32_t row = 0; row * digit_bits < job.bits; row++)
+        varying |= uint64_t(spread[row].varying) << row * digit_bits;
+    for (uint64_t tiles = n / job.local.stride; tiles > 1 && varying; tiles /= 2)
+        varying &= ~(uint64_t(1) << (bits_of(varying) - 1));
+    const uint32_t bits = bits_of(varying);
+    if (bits <= below_bucket)
+        return false;
+    const uint64_t bins = varying >> (bits - below_bucket);
+    return (1u << (below_bucket - uint32_t(__popcll((long long)bins)))) >= 2 * crowded_bin;
+}
+
 /* The top digits, unless the local stage's bins would be crowded. By the CTA. */
 template <class Key>
 __device__ top_choice choose_top(const sort_job &job, const varying_digits &digits, const digit_spread *spread,
                                  uint64_t n, const sample_counts &equal, float copies, sample_gaps &gaps,
                                  uint32_t *table, uint32_t words) {
     const top_choice choice = top_digits(job, digits, spread, n, equal, copies, table);
+    if (choice.digits > 1 && !choice.values && has_holes(job, spread, n))
+        return {};
     if (choice.digits > 1 && !choice.values && n >= bins_sampled_least / sizeof(Key) &&
         crowds_bins<Key>(job, n, digits.row[digits.count - choice.digits] * digit_bits, table, words))
         return {};
