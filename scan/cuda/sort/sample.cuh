@@ -311,8 +311,8 @@ __device__ inline bool few_pairs(float pairs, uint64_t n, uint32_t reach, uint32
  * for 3,145,730 keys, and 4.1 ms of the 7.3 for 70 million pairs (H200, 2026-11-29: tools/bench --device cuda --hunt 1
  * --seed 11005903375445535264, and 7865637384743632943); nobody has looked at even codes of doubles. */
 constexpr float many_copies = 24, many_copies_wide = 16, many_copies_labelled = 12;
-/* Copies from which on a value has a child of its own in the sample sort, as a rule, and none is left to its local
- * stage, which takes longer for copies. */
+/* Copies of a value from which on a bucket of the sample sort has few values only; and from which on a value has a
+ * child of its own, as a rule, so that none is left to the local stage, which takes longer for copies. */
 constexpr float hundreds_of_copies = 256, own_bucket_copies = 4096;
 
 /* The largest of many buckets of this size on average: six deviations more. Runs of equal keys, as long as those that
