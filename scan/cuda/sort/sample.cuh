@@ -272,6 +272,10 @@ template <class Meet> __device__ uint32_t count_pairs(uint32_t *table, uint32_t 
     return pairs;
 }
 
+/* How long runs of equal keys in the input are on average, from how many keys of the smaller sample repeat the one
+ * before them. */
+__device__ inline float run_of_equal(uint32_t repeats) { return sample_size / float(max(sample_size - repeats, 1u)); }
+
 /* Whether few keys share a prefix, a key with one other at most on average: so say the first `size` codes of the larger
  * sample. Equal keys count, too, for those that share a prefix with others make long runs, but for neighbours in the
  * input, which are fetched together: sorts of keys in runs of 33 equal ones took 1.2 times as long without this
@@ -295,8 +299,7 @@ __device__ bool few_share(const sort_plan *plan, uint64_t n, uint32_t *table, Pr
     const float pairs = pairs_by(false);
     if (explains_pairs(1, pairs, n, size))
         return true;
-    const float equal = pairs_by(true),
-                run = sample_size / float(max(sample_size - __ldcg(&plan->repeats), 1u)); /* of equal keys */
+    const float equal = pairs_by(true), run = run_of_equal(__ldcg(&plan->repeats));
     return explains_pairs(1, pairs - equal, n, size) && explains_pairs(1 + 3 * (run - 1), equal, n, size);
 }
 
@@ -318,8 +321,7 @@ constexpr float hundreds_of_copies = 256, own_bucket_copies = 4096;
 /* The largest of many buckets of this size on average: six deviations more. Runs of equal keys, as long as those that
  * repeat tell, lengths varying as if each key ended one by chance, make a deviation larger. */
 __device__ inline float largest_bucket(float size, uint32_t repeats) {
-    const float ends = fmaxf(1 - float(repeats) / sample_size, 1.0f / sample_size);
-    return size + 6 * sqrtf(size * (2 / ends - 1));
+    return size + 6 * sqrtf(size * (2 * run_of_equal(repeats) - 1));
 }
 
 /* Keys in a bucket for which a tile has room, and for some beside it. */

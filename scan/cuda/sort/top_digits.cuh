@@ -110,8 +110,8 @@ __device__ inline top_choice top_digits(const sort_job &job, const varying_digit
     /* Copies that lie together, in runs of such a length on average, wait for each other when they are counted in a
      * bin: with half as many the local stage takes as long. 170,546,730 keys, each 15 times, took 3.36 ms in place
      * of 2.80 (H200, 2026-11-30: tools/bench --device cuda --hunt 1 --seed 10018657452941071030). */
-    const float run = values ? 0 : sample_size / float(max(sample_size - equal.repeats, 1u)),
-                most_copies = job.local.labels     ? many_copies_labelled
+    const float run = values ? 0 : run_of_equal(equal.repeats);
+    const float most_copies = job.local.labels     ? many_copies_labelled
                               : job.key_bytes == 8 ? many_copies_wide
                                                    : many_copies;
     for (uint32_t top = 1; job.local.stride && top + job.local.cost <= digits.count && top <= most_top; top++) {
