@@ -195,18 +195,61 @@ static uint32_t sample_position(uint32_t first, uint32_t count, uint32_t i) {
     return first + begin + (uint32_t)hash_below(first + i, width);
 }
 
-/* All samples are smaller than all other keys, so one bucket has nearly all keys: it is too large. */
-static void misled(void **state) {
-    (void)state;
-    gpu_need();
+static uint32_t cta_count(void) {
     scan_info info = {.struct_size = sizeof info};
     struct cudaDeviceProp device;
     gpu_ok(scan_ctx_info(gpu, &info));
     assert_int_equal(cudaGetDeviceProperties(&device, info.device), cudaSuccess);
-    const uint32_t ctas = (uint32_t)device.multiProcessorCount;
+    return (uint32_t)device.multiProcessorCount;
+}
+
+/* Positions of a CTA. */
+static uint32_t tile_of(size_t n) {
+    const uint32_t ctas = cta_count();
+    return (uint32_t)((n + 32 * ctas - 1) / (32 * ctas)) * 32;
+}
+
+/* Whether a CTA takes position p into its sample. */
+static bool is_sampled(size_t n, uint32_t p) {
+    const uint32_t tile = tile_of(n), first = p / tile * tile, count = n - first < tile ? (uint32_t)n - first : tile;
+    for (uint32_t i = 0; i < SAMPLES && count >= SAMPLES; i++)
+        if (sample_position(first, count, i) == p)
+            return true;
+    return false;
+}
+
+/* Keys of few values, each of which is several splitters, or at most one; and some of others between and beyond them,
+ * that no sample has, or that one has. */
+static void few_values(void **state) {
+    (void)state;
+    gpu_need();
+    static const uint32_t counts[] = {3, 2, 9, 60, 40, 100, 132, 400};
+    enum { ALL, SOME_UNKNOWN, ONE_SAMPLED, KINDS };
+    static const scan_type types[] = {SCAN_U64, SCAN_F64, SCAN_I32, SCAN_F32};
+    for (size_t c = 0; c < (gpu_is_racecheck ? 1 : gpu_is_small ? 4 : sizeof counts / sizeof counts[0]); c++)
+        for (int kind = 0; kind < KINDS; kind++) {
+            const size_t n = a_size();
+            const scan_type type = types[(c + (size_t)kind) % 4];
+            make_room(n);
+            for (size_t i = 0; i < n; i++)
+                set_key_bits(keys, i, type, random_mix(random_below(&rng, counts[c]) + 17));
+            for (int k = 0; k < (kind == SOME_UNKNOWN ? 3 : kind == ONE_SAMPLED ? 1 : 0);) {
+                const uint32_t p = (uint32_t)random_below(&rng, n);
+                if (is_sampled(n, p) != (kind == ONE_SAMPLED))
+                    continue;
+                set_key_bits(keys, p, type, k++ ? random_u64(&rng) : ~UINT64_C(0));
+            }
+            sort_all_kinds(type, n, (int)c);
+        }
+}
+
+/* All samples are smaller than all other keys, so one bucket has nearly all keys: it is too large. */
+static void misled(void **state) {
+    (void)state;
+    gpu_need();
     for (int round = 0; round < (gpu_is_racecheck ? 1 : gpu_is_small ? 2 : 6); round++) {
         const size_t n = a_size();
-        const uint32_t tile = (uint32_t)((n + 32 * ctas - 1) / (32 * ctas)) * 32;
+        const uint32_t tile = tile_of(n);
         make_room(n);
         for (size_t i = 0; i < n; i++)
             set_key_bits(keys, i, SCAN_U64, random_u64(&rng) | UINT64_C(1) << 63);
@@ -284,6 +327,7 @@ int main(int argc, char **argv) {
         GPU_TEST(GPU_MATRIX | GPU_SMALL, groups),
         GPU_TEST(GPU_MATRIX | GPU_SMALL, repeats),
         GPU_TEST(GPU_MATRIX | GPU_SMALL, crowded),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, few_values),
         GPU_TEST(GPU_MATRIX | GPU_SMALL, misled),
         GPU_TEST(GPU_MATRIX | GPU_SMALL, counts),
         GPU_TEST(GPU_MATRIX | GPU_SMALL, graphs),

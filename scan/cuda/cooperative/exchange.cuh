@@ -38,10 +38,10 @@ struct cooperative_board {
 };
 
 struct cooperative_shared {
-    uint32_t begins[radix];                              /* in the sorted tile, of each digit */
-    uint32_t base[radix];                                /* where the digit's keys go, less `begins` */
-    uint32_t starts[radix];                              /* of each digit in the array */
-    uint32_t warp_sums[radix / 32], largest[radix / 32]; /* keys of 32 digits; of the most frequent one of them */
+    uint32_t begins[radix];         /* in the sorted tile, of each digit */
+    uint32_t base[radix];           /* where the digit's keys go, less `begins` */
+    uint32_t starts[radix];         /* of each digit in the array */
+    uint32_t warp_sums[radix / 32]; /* keys of 32 digits */
     uint64_t warp_ones[cooperative_warps], warp_zeros[cooperative_warps];
     ticket own; /* of the CTA */
 };
@@ -224,11 +224,8 @@ class cooperative_exchange {
                 below += sums[g][1][thread % 8 * 32 + thread / 8];
             }
             through = warp_inclusive<add<uint32_t>>(all, lane);
-            const uint32_t largest = warp_max(all);
-            if (lane == 31) {
+            if (lane == 31)
                 shared.warp_sums[warp] = through;
-                shared.largest[warp] = largest;
-            }
         }
         __syncthreads();
         if (thread < radix) {
@@ -241,9 +238,6 @@ class cooperative_exchange {
         }
         __syncthreads();
     }
-
-    /* Then: how many keys the most frequent digit has. */
-    __device__ uint32_t largest() const { return warp_max(lane < radix / 32 ? shared.largest[lane] : 0); }
 };
 
 } /* namespace scan_cuda */

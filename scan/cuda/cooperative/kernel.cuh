@@ -19,7 +19,8 @@
  *                  and whether they come in order; then a pass over each digit that differs
  *     more bits    the CTAs look at their keys first; if few digits differ, a pass over each; else one pass whose
  *                  digits are buckets between splitters (splitters.cuh), of which a CTA then sorts one or two
- *                  (bucket.cuh); if one is too large, which a sample makes improbable for any keys, all digits
+ *                  (bucket.cuh), but for those of one value; if one is too large, which a sample makes improbable for
+ *                  any keys, all digits
  *     in order     sorted, or reversed and not in place: the elements are copied
  *
  * So the time depends on n and on how many digits differ, and hardly on anything else. The passes are the radix sort of
@@ -78,18 +79,23 @@ template <class Code> __device__ cooperative_kernel_shared<Code> &kernel_shared(
     return shared;
 }
 
-/* The CTA's buckets, from these arrays to the output. Called, so that passes keep their registers. room: for so many
- * elements there is dynamic shared memory. */
+/* How many elements a bucket has, of n. */
+__device__ inline uint32_t bucket_size(const uint32_t *starts, uint32_t b, uint32_t n) {
+    return (b + 1 < radix ? starts[b + 1] : n) - starts[b];
+}
+
+/* The CTA's buckets, but those of one value, from these arrays to the output. Called, so that passes keep their
+ * registers. room: for so many elements there is dynamic shared memory. */
 template <class Code>
 __attribute__((noinline)) __device__ void sort_buckets(const sort_job &job, uint32_t buckets, uint32_t room,
                                                        const void *keys, const void *values) {
     cooperative_kernel_shared<Code> &shared = kernel_shared<Code>();
     const uint32_t *starts = shared.exchange.starts;
-    for (uint32_t b = blockIdx.x; b < buckets; b += gridDim.x) {
-        const uint32_t start = starts[b], end = b + 1 < radix ? starts[b + 1] : uint32_t(sort_count(job));
-        bucket_sort<Code>(job, shared.exchange, shared.counters, dynamic_shared<char>(), room, start, end - start)
-            .sort(keys, values);
-    }
+    for (uint32_t b = blockIdx.x; b < buckets; b += gridDim.x)
+        if (!shared.splitters.of_one_value[b])
+            bucket_sort<Code>(job, shared.exchange, shared.counters, dynamic_shared<char>(), room, starts[b],
+                              bucket_size(starts, b, uint32_t(sort_count(job))))
+                .sort(keys, values);
 }
 
 template <class Code> class cooperative_sort {
@@ -174,6 +180,16 @@ template <class Code> class cooperative_sort {
         for (uint32_t s = uint32_t(thread); s < count; s += cooperative_threads)
             static_cast<T *>(to)[shared.exchange.base[sorted_digits[s]] + s] = reinterpret_cast<const T *>(sorted)[s];
     }
+    /* The same, of buckets; those of one value go to the output, which may be NULL, for keys. */
+    template <class T> __device__ void scatter_buckets(void *to, void *out, const char *sorted) const {
+#pragma unroll 2
+        for (uint32_t s = uint32_t(thread); s < count; s += cooperative_threads) {
+            const uint32_t bucket = sorted_digits[s];
+            T *const target = static_cast<T *>(shared.splitters.of_one_value[bucket] ? out : to);
+            if (target)
+                target[shared.exchange.base[bucket] + s] = reinterpret_cast<const T *>(sorted)[s];
+        }
+    }
     __device__ void scatter_tile(void *keys_to, void *values_to) {
         if (keys_to)
             with_key_type<Code>(job, [&](auto t) { scatter<decltype(t)>(keys_to, sorted_keys); });
@@ -210,6 +226,24 @@ template <class Code> class cooperative_sort {
         return left % 2 ? job.keys_first : even;
     }
     __device__ void *values_target(uint32_t left) const { return left % 2 ? job.values_first : job.values_out; }
+
+    /* The tile is sorted by buckets. False if one has more than `room` elements to sort; then none has moved. */
+    __device__ bool sort_by_buckets(uint32_t buckets, uint32_t room) {
+        const uint32_t unsorted = thread < radix && !shared.splitters.of_one_value[thread]
+                                      ? bucket_size(shared.exchange.starts, uint32_t(thread), n)
+                                      : 0;
+        if (__syncthreads_or(unsorted > room))
+            return false;
+        with_key_type<Code>(job,
+                            [&](auto t) { scatter_buckets<decltype(t)>(job.keys_first, job.keys_out, sorted_keys); });
+        with_value_type(job,
+                        [&](auto t) { scatter_buckets<decltype(t)>(job.values_first, job.values_out, sorted_values); });
+        if (__syncthreads_or(unsorted > 0)) {
+            meet();
+            sort_buckets<Code>(job, buckets, room, job.keys_first, job.values_first);
+        }
+        return true;
+    }
 
     /* Looks at all keys of the CTA, and gives a sample of them. */
     __device__ void look_first(view &seen) {
@@ -269,13 +303,10 @@ template <class Code> class cooperative_sort {
             if (!looked)
                 exchange.give_look(seen.ones, seen.zeros, seen.falls, seen.rises);
             sort_tile(pass, keys == job.keys_in && is_in_place(job));
-            if (by_buckets && exchange.largest() <= room) {
-                scatter_tile(job.keys_first, job.values_first);
-                meet();
-                return sort_buckets<Code>(job, buckets, room, keys, values);
-            }
-            if (by_buckets) { /* nothing has moved */
-                by_buckets = false;
+            if (by_buckets) {
+                if (sort_by_buckets(buckets, room))
+                    return;
+                by_buckets = false; /* nothing has moved */
                 continue;
             }
             if (!looked) {

@@ -4,8 +4,9 @@
  *
  * Every CTA gives a sorted sample of its keys, one from each of equal parts of its tile at a place that a hash picks,
  * and finds by binary search in the samples of all CTAs which rank each of its own has among all. The sample of rank
- * r * (samples / buckets) is splitter r. Equal keys are told apart by their positions, so copies of one key are cut
- * like different keys, and buckets stay stable: a bucket holds the elements from one (code, position) to the next.
+ * r * (samples / buckets) is splitter r. Equal keys are told apart by their positions, so buckets stay stable: one
+ * holds the elements from one (code, position) to the next. A value that is two splitters or more has a bucket of its
+ * own, with all of its copies, however many: that bucket is in order as it is.
  *
  * Sizes of buckets vary as sums of as many exponential variables as there are samples a bucket: with 32 of them the
  * largest of 132 buckets is mostly 1.5 times as large as the mean, with 16 the largest of 256 is 1.8 times as large.
@@ -19,8 +20,9 @@
 namespace scan_cuda {
 
 template <class Code> struct cooperative_splitters {
-    Code code[max_buckets];   /* of splitter r + 1, in order; past the last: the greatest */
-    uint32_t at[max_buckets]; /* their positions */
+    Code code[max_buckets];            /* of splitter r + 1, in order; past the last: the greatest */
+    uint32_t at[max_buckets];          /* their positions */
+    uint8_t of_one_value[max_buckets]; /* whether the bucket is */
     Code own[cooperative_samples];
     uint32_t own_at[cooperative_samples], rank[cooperative_samples];
 
@@ -67,8 +69,8 @@ template <class Code> struct cooperative_splitters {
     }
 
   public:
-    /* By all threads, after a barrier of the grid. ctas: those that have given samples, the first ones. all: memory for
-     * their codes. */
+    /* By all threads, after a barrier of the grid; before one of the CTA. ctas: those that have given samples, the
+     * first ones. all: memory for their codes. */
     __device__ void find(const cooperative_exchange &exchange, const scan_state &state, uint32_t ctas, uint32_t buckets,
                          Code *all) {
         const uint32_t thread = threadIdx.x, i = thread % samples, total = ctas * samples;
@@ -113,20 +115,18 @@ template <class Code> struct cooperative_splitters {
         }
         __syncwarp();
         __syncthreads();
+        for (uint32_t b = thread; b < max_buckets; b += cooperative_threads)
+            of_one_value[b] = b > 0 && code[b - 1] == code[b];
     }
 
-    /* The bucket of an element: how many splitters are not behind it. Those of smaller codes are found first. */
+    /* The bucket of an element: how many splitters are not behind it, those of its value counted as one. */
     __device__ uint32_t bucket_of(Code own_code, uint32_t position) const {
         uint32_t before = 0;
 #pragma unroll
         for (uint32_t step = max_buckets / 2; step > 0; step /= 2)
             before += code[before + step - 1] < own_code ? step : 0;
-        if (code[before] == own_code) /* a value with splitters of its own: there may be many */
-            for (uint32_t step = max_buckets / 2; step > 0; step /= 2) {
-                const uint32_t next = before + step - 1;
-                if (next < max_buckets && code[next] == own_code && at[next] <= position)
-                    before += step;
-            }
+        if (code[before] == own_code && before + 1 < max_buckets)
+            before += code[before + 1] == own_code || at[before] <= position;
         return before;
     }
 };
