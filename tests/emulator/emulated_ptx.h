@@ -21,6 +21,10 @@ inline void grid_dependents_launch() {}
 inline uint32_t opaque(uint32_t x) { return x; }
 template <class T> T *opaque_shared(T *p) { return p; }
 template <class T> T *opaque_global(T *p) { return p; }
+inline uint32_t canonical_bits(uint32_t bits, float sign) {
+    const float x = (__uint_as_float(bits) + 0.0f) * sign;
+    return x != x ? 0x7fffffffu : __float_as_uint(x);
+}
 inline void shared_add(uint32_t *base, uint32_t offset_bytes, uint32_t x) { atomicAdd(base + offset_bytes / 4, x); }
 inline void named_barrier_sync(int id, int threads) {
     emulator::cta_barrier(id, threads, false, "named_barrier_sync()");

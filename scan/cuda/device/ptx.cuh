@@ -34,6 +34,12 @@ __device__ void perturb();
 __device__ inline void perturb() {}
 #endif
 
+/* The bits of a float, -0 taken for 0, times `sign`, which is 1 or -1; of any NaN 0x7fffffff: that is what arithmetic
+ * of 4 bytes makes of it (CUDA C++ Programming Guide, "Floating-Point Standard"). */
+__device__ inline uint32_t canonical_bits(uint32_t bits, float sign) {
+    return __float_as_uint(__fmul_rn(__fadd_rn(__uint_as_float(bits), 0.0f), sign));
+}
+
 /* Adds to a word of shared memory; base and offset come apart, so that the base is converted once. */
 __device__ inline void shared_add(uint32_t *base, uint32_t offset_bytes, uint32_t x) {
     asm volatile("red.relaxed.cta.shared::cta.add.u32 [%0], %1;" ::"r"(shared_address(base) + offset_bytes), "r"(x));

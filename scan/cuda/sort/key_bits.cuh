@@ -4,8 +4,8 @@
  *
  *   integers   flip the sign bit of signed types; flip all bits for descending order; keep the bits of the window.
  *   floats     IEEE 754 orders as sign and magnitude: flip the sign bit of positive numbers, all bits of negative ones;
- *              flip all for descending. Then -0 takes the code of +0, and all NaNs one code at an end: no number has
- *              the code 0 or ~0, which belong to NaNs of either sign.
+ *              flip all for descending. -0 has the code of +0, and all NaNs one code at an end: no number has the code
+ *              0 or ~0, which belong to NaNs of either sign.
  *
  * Where some float shares its code with others, codes exist in registers only, where a digit is taken: the keys that
  * travel are the caller's bits, so that -0 and the payloads of NaNs come out as they went in. Where none does, floats
@@ -72,8 +72,17 @@ template <class Key> __device__ key_bits<Key> plain_code(key_bits<Key> key, cons
         return K(key ^ K(order.flip));
     } else {
         using bits = float_bits<K>;
-        const K code = key == bits::sign ? bits::sign : key ^ (spread_sign(key) | bits::sign);
-        return (key & ~bits::sign) > bits::infinity ? K(order.nan) : code ^ K(order.flip);
+        if constexpr (sizeof(K) == 4) {
+            /* NaN comes after the numbers, and if all bits of the codes are flipped, before them. Where numbers would
+             * then be in the wrong order, they are negated. Sorts of floats that share codes took up to 1.13 times as
+             * long with the integer operations below; those of doubles took 1.3 times as long by arithmetic (H200,
+             * 2026-11-30: tools/bench --device cuda --hunt 1 --seed 17156677094698502076, and 5438102236805802731). */
+            const K flip = K(~order.nan), number = canonical_bits(key, K(order.flip) == flip ? 1.0f : -1.0f);
+            return number ^ (spread_sign(number) | bits::sign) ^ flip;
+        } else {
+            const K code = key == bits::sign ? bits::sign : key ^ (spread_sign(key) | bits::sign);
+            return (key & ~bits::sign) > bits::infinity ? K(order.nan) : code ^ K(order.flip);
+        }
     }
 }
 
