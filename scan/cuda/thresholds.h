@@ -47,8 +47,9 @@ template <class Key, int value_bytes> constexpr int local_rows = sizeof(Key) == 
 /* The local stage gives up where bins do not sort one tile in `crowded_share`, if no more than `crowded_passes` passes,
  * or a sample sort, follow. */
 constexpr uint32_t crowded_share = 4, crowded_passes = 4;
-/* From so many bytes of keys on the plan takes a larger sample to see whether bins will be crowded, in some 40 us. */
-constexpr uint64_t bins_sampled_least = 1u << 29;
+/* From so many keys on the survey takes a wide sample, each CTA some keys of it: it tells of codes by intervals, and
+ * whether keys will crowd the local stage's bins. */
+constexpr uint64_t wide_sample_least = 1u << 22;
 /* From so many keys on there is time for larger parts of a larger sample. */
 constexpr uint64_t parts_least = 1u << 26;
 /* From so many keys on the gaps of the sample are looked at although three top digits may be enough. That takes 12 us,

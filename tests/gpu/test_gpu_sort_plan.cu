@@ -149,10 +149,12 @@ constexpr uint32_t counted = 1u << narrow_counted_bits;
 /* A bucket of one value of which the sample has so many keys that it is too large, if it were of several; but so few
  * that their pairs do not refuse two digits: these are more where n is larger. */
 constexpr uint32_t bucket_of_one = GPU_EMULATED ? 16 : 64;
+/* Keys in a cluster that share few of the local stage's bins, which are narrower where n is larger. */
+constexpr uint32_t few_in_bins = GPU_EMULATED ? 5 : 50;
 /* Copies of a value that a sample takes for more than 12 and less than 24; a large share of the keys shows too many. */
 constexpr uint32_t more_copies = 18;
 /* Whether a sample sort may take less time than eight passes: in the emulator alone. */
-constexpr bool many = n >= sampled_launches / 2, bins_are_sampled = n >= bins_sampled_least / 8,
+constexpr bool many = n >= sampled_launches / 2, bins_are_sampled = n >= wide_sample_least,
                gaps_are_sampled = n >= gaps_least, runs_are_sampled = n >= intervals_least;
 
 static const plan_case cases[] = {
@@ -163,7 +165,7 @@ static const plan_case cases[] = {
     {"one digit, copies", SCAN_U32, KEYS_COPIES, 40, true, 1, 24, 0, false, false, FINISH_NOTHING},
     {"one digit, copies with values", SCAN_U32, KEYS_COPIES, 40, true, 4, 0, 0, false, false, FINISH_NOTHING, false,
      false, 4},
-    {"one digit, clusters", SCAN_U32, KEYS_CLUSTERS, 100, true, 1, 24, 0, false, false, FINISH_NOTHING},
+    {"one digit, clusters", SCAN_U32, KEYS_CLUSTERS, few_in_bins, true, 1, 24, 0, false, false, FINISH_NOTHING},
     {"one digit, clusters that crowd bins", SCAN_U64, KEYS_CLUSTERS, 100, true, 8, 0, 0, false, false, FINISH_NOTHING},
     {"sorted", SCAN_U32, KEYS_RISING, 0, false, 0, 0, 0, false, false, FINISH_NOTHING},
     {"sorted, with values", SCAN_U32, KEYS_RISING, 0, false, 0, 0, 0, false, false, FINISH_VALUES, false, false, 8},

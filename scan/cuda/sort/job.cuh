@@ -109,7 +109,7 @@ struct sort_plan {
     uint64_t carry[2][radix]; /* the same with the keys of earlier portions added, see pass_tiles.cuh */
     larger_counts larger[larger_parts];
     uint64_t splitters[sample_size];        /* where intervals begin, but the first; the last one is not used */
-    uint64_t wide_sample[wide_sample_size]; /* codes, if they may be made by intervals */
+    uint64_t wide_sample[wide_sample_size]; /* codes, of many keys */
     union {
         uint64_t sample[2][sample_size];    /* codes, and even codes if there are such: by sample_codes */
         uint64_t large_at[max_large_notes]; /* when the plan has been made: positions in buckets that are too large */

@@ -283,7 +283,7 @@ __device__ void make_plan(const sort_job &job, uint64_t n, uint32_t *memory, uin
         const float copies = counts_equal(job, n) ? find_copies(job, n, equal) : 0;
         if constexpr (is_word)
             if (!only_even)
-                choice = choose_top<Key>(job, digits, spread, n, equal, copies, gaps, memory, words);
+                choice = choose_top(job, digits, spread, n, equal, copies, gaps, memory, words);
         if (is_float && choice.digits == 0 && !choice.copies && even.exists() && !odd &&
             digits.count >= even_digits(job) + job.local.cost) {
             choice = even_choice(job, spread, n, copies, even_crowded, memory);

@@ -17,10 +17,6 @@ namespace scan_cuda {
 constexpr uint32_t sample_each = 4; /* of a thread of the plan's CTA, at most */
 constexpr uint32_t sample_slots = 4 * sample_size, sample_count_bits = 12;
 constexpr uint64_t sample_least_keys = 4 * sample_size;
-/* Keys of the larger sample that tells of bins, and of the one taken where shared memory is small. Counts of 4,096 and
- * more would run into the tags of its table; top digits that leave so large a share to a bucket are not chosen. */
-constexpr uint32_t bins_samples = 1u << 14, bins_samples_fewer = 1u << 12;
-
 /* Where key s of a sample of all parts of the keys is: anywhere in its stretch of them, as if by chance; key 0 is the
  * first of all. */
 __host__ __device__ inline uint64_t stratified_place(uint32_t s, uint64_t stretch) {
@@ -53,6 +49,12 @@ __host__ __device__ inline uint32_t sample_hash(uint64_t prefix) {
 
 constexpr uint32_t below_bucket = 13; /* bits that tell bins of a bucket apart: see local_bins.cuh */
 constexpr uint32_t crowded_bin = 16;  /* keys in one */
+/* So many others in a key's bin make the local stage take as long as a pass. Two passes of 4-byte keys take as long as
+ * it does with 3 to 5, or 6 and 7 where there are values of 4 and 8 bytes, six of 8-byte keys with 12 to 20, or 27 to
+ * 32 (H200, 2026-11-30: 2^22 to 2^26 keys in clusters of 1 to 48 that are 2 apart). */
+__device__ inline float crowded_each(const sort_job &job) {
+    return 2 + (job.value_bytes ? float(job.key_bytes) / 4 : 0);
+}
 
 /* Of the sample's keys, when it is taken: those of a warp, to one of its lanes. */
 struct sample_neighbours {
@@ -96,8 +98,13 @@ __device__ sample_neighbours take_sample(const sort_job &job, uint64_t n, const 
     return threadIdx.x % 32 == 0 ? found : sample_neighbours{};
 }
 
-/* Whether codes may be made by intervals: the survey then takes a wide sample too. */
+/* Whether codes may be made by intervals. */
 __device__ inline bool tries_intervals(const sort_job &job, uint64_t n) { return job.packed && n >= intervals_least; }
+
+/* Whether the survey takes a wide sample too. */
+__device__ inline bool takes_wide_sample(const sort_job &job, uint64_t n) {
+    return n >= wide_sample_least && takes_sample(job, n);
+}
 
 template <class Key> __device__ void take_wide_sample(const sort_job &job, uint64_t n) {
     const auto *keys = static_cast<const key_bits<Key> *>(job.keys_in);
@@ -250,6 +257,9 @@ __device__ inline float pairs_of(float bucket, uint64_t n, uint32_t samples = sa
     return float(samples) * samples / 2 * (bucket / float(n));
 }
 
+/* How many keys a key has in its bucket, itself too, from the pairs of the sample that share one. */
+__device__ inline float bucket_of_pairs(uint32_t pairs, uint64_t n) { return 1 + float(pairs) / pairs_of(1, n); }
+
 /* Whether pairs of a sample that share a bucket are no more than so large a one makes likely. */
 __device__ inline bool explains_pairs(float bucket, float pairs, uint64_t n, uint32_t samples = sample_size) {
     const float likely = pairs_of(bucket, n, samples);
@@ -276,30 +286,40 @@ template <class Meet> __device__ uint32_t count_pairs(uint32_t *table, uint32_t 
  * before them. */
 __device__ inline float run_of_equal(uint32_t repeats) { return sample_size / float(max(sample_size - repeats, 1u)); }
 
-/* Whether few keys share a prefix, a key with one other at most on average: so say the first `size` codes of the larger
+/* How many of the first `size` codes of the wide sample share a prefix with codes before them, each counted as often as
+ * there are such codes, up to `most`. prefix_of(code, prefix) finds one, or returns false where a key shares none.
+ * table: 2 * size words of shared memory. By the CTA. */
+template <uint32_t size, class Prefix>
+__device__ float wide_pairs(const sort_plan *plan, uint32_t *table, uint32_t most, Prefix prefix_of) {
+    __syncthreads();
+    return float(count_pairs(table, 2 * size, [&] {
+        uint32_t met = 0;
+        for (uint32_t s = threadIdx.x; s < size; s += blockDim.x) {
+            uint64_t prefix;
+            if (prefix_of(__ldcg(plan->wide_sample + s), prefix))
+                met += min(meet_in_table<2 * size>(table, prefix), most);
+        }
+        return met;
+    }));
+}
+
+/* Whether few keys share a prefix, a key with one other at most on average: so say the first `size` codes of the wide
  * sample. Equal keys count, too, for those that share a prefix with others make long runs, but for neighbours in the
  * input, which are fetched together: sorts of keys in runs of 33 equal ones took 1.2 times as long without this
- * exception (H200, 2026-11-30: tools/bench --device cuda --hunt 1 --seed 2389237031073307811). prefix_of(code, prefix)
- * finds a prefix, or returns false where a key shares none. table: 2 * size words of shared memory. By the CTA. */
+ * exception (H200, 2026-11-30: tools/bench --device cuda --hunt 1 --seed 2389237031073307811). prefix_of(), table: as
+ * wide_pairs() has them. By the CTA. */
 template <uint32_t size, class Prefix>
 __device__ bool few_share(const sort_plan *plan, uint64_t n, uint32_t *table, Prefix prefix_of) {
-    const auto pairs_by = [&](bool equal) {
-        __syncthreads();
-        return float(count_pairs(table, 2 * size, [&] {
-            uint32_t met = 0;
-            for (uint32_t s = threadIdx.x; s < size; s += blockDim.x) {
-                const uint64_t code = __ldcg(plan->wide_sample + s);
-                uint64_t prefix;
-                if (prefix_of(code, prefix))
-                    met += meet_in_table<2 * size>(table, equal ? code : prefix);
-            }
-            return met;
-        }));
-    };
-    const float pairs = pairs_by(false);
+    const float pairs = wide_pairs<size>(plan, table, size, prefix_of);
     if (explains_pairs(1, pairs, n, size))
         return true;
-    const float equal = pairs_by(true), run = run_of_equal(__ldcg(&plan->repeats));
+    const float equal = wide_pairs<size>(plan, table, size,
+                                         [&](uint64_t code, uint64_t &prefix) {
+                                             const bool shares = prefix_of(code, prefix);
+                                             prefix = code;
+                                             return shares;
+                                         }),
+                run = run_of_equal(__ldcg(&plan->repeats));
     return explains_pairs(1, pairs - equal, n, size) && explains_pairs(1 + 3 * (run - 1), equal, n, size);
 }
 

@@ -149,8 +149,8 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape
         if constexpr (shape::tries_even)
             if (!wide || job.again_follows)
                 even = find_even<Key, shape::threads>(job, n, order.key(), counts);
-        if constexpr (sizeof(Key) == 8)
-            if (tries_intervals(job, n))
+        if constexpr (sizeof(Key) >= 4)
+            if (takes_wide_sample(job, n))
                 take_wide_sample<Key>(job, n);
         falls = order.falls();
         rises = falls && order.rises();

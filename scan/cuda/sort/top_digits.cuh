@@ -156,43 +156,37 @@ __device__ inline top_choice top_digits(const sort_job &job, const varying_digit
     return {};
 }
 
-/* Whether keys crowd the bins of the local stage, if the bits from `shift` on are in order before it: sixteen or more
- * in a bin where bins are as narrow as they may be. From a larger sample: two keys of the smaller one seldom
- * meet in a bin where there are many keys. table: `words` of shared memory. By the CTA. */
-template <class Key>
-__device__ bool crowds_bins(const sort_job &job, uint64_t n, uint32_t shift, uint32_t *table, uint32_t words) {
-    const auto *keys = static_cast<const key_bits<Key> *>(job.keys_in);
-    const bool many = words >= 2 * bins_samples;
-    const uint32_t size = many ? bins_samples : bins_samples_fewer, bin_shift = shift - min(shift, below_bucket);
-    const uint32_t pairs = count_pairs(table, 2 * size, [&] {
-        uint32_t met = 0;
-        for (uint32_t s = threadIdx.x; s < size; s += sample_each * blockDim.x) {
-            key_bits<Key> key[sample_each];
-#pragma unroll
-            for (uint32_t k = 0; k < sample_each; k++)
-                key[k] = keys[uniform_place(min(s + k * blockDim.x, size - 1), n)];
-#pragma unroll
-            for (uint32_t k = 0; k < sample_each; k++)
-                if (s + k * blockDim.x < size) {
-                    const uint64_t prefix = uint64_t(sort_code<Key>(key[k], job.order)) >> bin_shift;
-                    met += many ? meet_in_table<2 * bins_samples>(table, prefix)
-                                : meet_in_table<2 * bins_samples_fewer>(table, prefix);
-                }
-        }
-        return met;
-    });
-    return !explains_pairs(crowded_bin, float(pairs), n, size);
-}
-
-/* The same where one digit is enough, from the smaller sample, for keys are few. Equal keys alone may share a bin. */
-__device__ inline bool crowds_bins_of_one(const sort_job &job, uint64_t n, uint32_t shift, uint32_t *table) {
-    if (!takes_sample(job, n))
+/* Whether keys crowd the bins of the local stage after `top` digits so much that passes over all digits take less time.
+ * It makes two to four bins for each of a bucket's keys, all of one width, so that keys that lie close together share
+ * one while those between are empty. Equal keys do not count: top_digits() looks at them, but not at those of one
+ * digit, where with values they take as long as others. Of the wide sample a key counts as if its bin had 256 at most,
+ * that is, once: larger ones are sorted by digits, or by clusters, and take no longer for more. table: `words` of
+ * shared memory. By the CTA. */
+__device__ inline bool crowds_bins(const sort_job &job, const varying_digits &digits, const digit_spread *spread,
+                                   uint64_t n, uint32_t top, uint32_t *table, uint32_t words) {
+    const bool wide = takes_wide_sample(job, n), all = words >= 2 * wide_sample_size;
+    if (!takes_sample(job, n) || (top > 1 && !wide))
         return false;
-    const uint32_t pairs = count_sample(job.plan, SAMPLE_CODES, shift - min(shift, below_bucket), table).pairs;
-    if (explains_pairs(crowded_bin, float(pairs), n))
-        return false;
-    return job.ties ||
-           !explains_pairs(crowded_bin, float(pairs - count_sample(job.plan, SAMPLE_CODES, 0, table).pairs), n);
+    const uint32_t row = digits.row[digits.count - top], shift = row * digit_bits,
+                   size = !wide ? sample_size
+                          : all ? wide_sample_size
+                                : wide_sample_size / 4;
+    const uint32_t each = max(1u, uint32_t(256 * uint64_t(size) / n));
+    const auto pairs_above = [&](uint32_t bits) {
+        const auto digits_of = [&](uint64_t code, uint64_t &above) {
+            above = code >> bits;
+            return true;
+        };
+        return !wide ? float(count_sample(job.plan, SAMPLE_CODES, bits, table).pairs)
+               : all ? wide_pairs<wide_sample_size>(job.plan, table, each, digits_of)
+                     : wide_pairs<wide_sample_size / 4>(job.plan, table, each, digits_of);
+    };
+    const float bucket = top == 1 ? float(spread[row].most)
+                                  : bucket_of_pairs(count_sample(job.plan, SAMPLE_CODES, shift, table).pairs, n);
+    const uint32_t bin_shift = shift - min(shift, bits_of(uint32_t(2 * bucket)) - 1);
+    const float most = pairs_of(crowded_each(job) * float(digits.count - top), n, size) + 3,
+                pairs = pairs_above(bin_shift);
+    return pairs > most && ((top == 1 && job.ties) || pairs - pairs_above(0) > most);
 }
 
 /* Whether 8-byte keys crowd the bins of a tile so much that all digits had better take a pass: the local stage takes as
@@ -224,18 +218,13 @@ __device__ inline bool has_holes(const sort_job &job, const digit_spread *spread
 }
 
 /* The top digits, unless the local stage's bins would be crowded. By the CTA. */
-template <class Key>
-__device__ top_choice choose_top(const sort_job &job, const varying_digits &digits, const digit_spread *spread,
-                                 uint64_t n, const sample_counts &equal, float copies, sample_gaps &gaps,
-                                 uint32_t *table, uint32_t words) {
+__device__ inline top_choice choose_top(const sort_job &job, const varying_digits &digits, const digit_spread *spread,
+                                        uint64_t n, const sample_counts &equal, float copies, sample_gaps &gaps,
+                                        uint32_t *table, uint32_t words) {
     const top_choice choice = top_digits(job, digits, spread, n, equal, copies, table);
     if (choice.digits > 1 && !choice.values && has_holes(job, spread, n))
         return {};
-    if (choice.digits > 1 && !choice.values && n >= bins_sampled_least / sizeof(Key) &&
-        crowds_bins<Key>(job, n, digits.row[digits.count - choice.digits] * digit_bits, table, words))
-        return {};
-    if (choice.digits == 1 && !choice.values &&
-        crowds_bins_of_one(job, n, digits.row[digits.count - 1] * digit_bits, table))
+    if (choice.digits && !choice.values && crowds_bins(job, digits, spread, n, choice.digits, table, words))
         return {};
     if (!choice.values && crowds_tiles(job, n, choice.digits, digits.count - choice.digits, gaps))
         return {};
