@@ -2,8 +2,8 @@
  *
  * scan_sort of pairs whose keys repeat, by so many threads that they are divided in halves (two), or into bins by
  * pieces (three), against the oracle: in place, and from arrays that end at a page that faults. Pairs of two values of
- * narrow keys, so many that they are written past the caches. And pairs that a thread sorts in its cache, of which most
- * have one key, or seem to wherever the sort looks.
+ * narrow keys, so many that they are written past the caches, and of few bits, by all of them. And pairs that a thread
+ * sorts in its cache, of which most have one key, or seem to wherever the sort looks.
  */
 #include <pthread.h>
 
@@ -75,6 +75,17 @@ static uint64_t data_12_ascending(uint64_t *s, size_t i, size_t n, scan_type typ
 /* The lowest bit varies: a partition has two bins. */
 static uint64_t data_bit(uint64_t *s, size_t i, size_t n, scan_type type) {
     return (void)i, (void)n, (void)type, random_u64(s) & 1;
+}
+
+/* As few bits vary as one partition divides by, and one more; and few but for a key that samples seldom show. */
+static uint64_t data_10_bits(uint64_t *s, size_t i, size_t n, scan_type type) {
+    return (void)i, (void)n, (void)type, random_u64(s) & 0x3ff;
+}
+static uint64_t data_11_bits(uint64_t *s, size_t i, size_t n, scan_type type) {
+    return (void)i, (void)n, (void)type, random_u64(s) & 0x7ff;
+}
+static uint64_t data_10_bits_but_one(uint64_t *s, size_t i, size_t n, scan_type type) {
+    return i == n / 3 ? 0x1234567 : data_10_bits(s, i, n, type);
 }
 
 /* Nearly nine in ten are one value, less than many others and, where keys have signs, greater than many. */
@@ -223,6 +234,13 @@ static void test_few_values(void **state) {
         {SCAN_I16, 8, 2, 480000, data_bit, false},
         {SCAN_U64, 8, 2, 270001, data_bit, false},
         {SCAN_F64, 8, 2, 270001, data_nearly_one, false},
+        {SCAN_U64, 8, 2, 270001, data_10_bits, false},
+        {SCAN_U32, 4, 2, 530001, data_10_bits, false},
+        {SCAN_I64, 4, 1, 270001, data_10_bits, false},
+        {SCAN_U32, 8, 2, 530001, data_11_bits, false},
+        {SCAN_I64, 8, 2, 270001, data_11_bits, false},
+        {SCAN_U64, 4, 2, 270001, data_10_bits_but_one, false},
+        {SCAN_I32, 4, 2, 530001, data_10_bits_but_one, false},
         {SCAN_I32, 4, 1, 60001, data_often_one, false},
         {SCAN_F64, 8, 1, 9001, data_often_one, false},
         {SCAN_F32, 8, 2, 9001, data_often_one, false},

@@ -33,6 +33,7 @@ typedef struct scan_sort_plan {
     size_t leaf_n;       /* elements of a bin that one thread sorts; from local_n */
     size_t bin_n;        /* elements a bin should have */
     unsigned digit_bits; /* widest partition */
+    bool by_narrow;      /* pairs that vary in digit_bits or fewer are divided by these, though keys repeat */
     /* How many times as large as bins of equal size a key's bin is on average, keys that are equal to it left out, from
      * which on splitters are quicker than bits. */
     size_t skew;

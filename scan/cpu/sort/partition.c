@@ -97,7 +97,8 @@ static void sort_bins(scan_sort_job *j, const bins *b, unsigned thread) {
 static uint64_t count_digits(scan_sort_job *j, scan_sort_range r, scan_sort_part *part, uint64_t guess,
                              unsigned thread) {
     unsigned top = scan_sort_top_bit(guess | 1) + 1, bits = scan_cpu_sort_digit_bits(r.n, j->plan.bin_n);
-    part->bits = part->splitters ? SCAN_SORT_SPLITTER_BITS : top < bits ? top : bits;
+    const unsigned widest = j->plan.by_narrow && bits < j->plan.digit_bits ? j->plan.digit_bits : bits;
+    part->bits = part->splitters ? SCAN_SORT_SPLITTER_BITS : top <= widest ? top : bits;
     part->shift = top > part->bits ? top - part->bits : 0;
     if (thread < j->plan.threads) {
         j->plan.kernels->histogram(part);

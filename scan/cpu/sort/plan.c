@@ -11,6 +11,7 @@ enum {
     HALVES_BYTES = 32 << 20,  /* up to here two threads may divide in halves */
     REPEATS_BYTES = 2 << 20,  /* from here on they may also divide what one would sort alone, if keys repeat */
     BESIDE_SPARES = 96 << 10, /* of an area */
+    NARROW_BITS = 10,         /* that one scatter of narrow pairs divides by: of 1,024 bins buffers fit the L2 */
     BARRIERS_N = 1 << 12 /* elements for each thread that one sorts sooner, in 10 to 20 microseconds, than all meet at a
                             partition's barriers */
 };
@@ -102,6 +103,15 @@ static size_t local_elements(const scan_sort_plan *p, size_t n, unsigned threads
     return scan_sort_smaller(scan_sort_larger(share, LOCAL_BYTES), quick_bytes[simd].local) / element_bytes;
 }
 
+/* Whether pairs of few bits are divided by all of them at once, though a scatter waits where keys repeat: 4 x 10^6 take
+ * a half to three quarters of the time of splitters, 10^6 as long or less. Narrower pairs AVX-512 divides by splitters
+ * in the same time or less (Zen 3, and Xeon with AVX-512, 2026-11-30: tools/bench --verb pairs --type u32,u64
+ * --value-bytes 4, 8 --n 1M,4M --distribution bits:4,bits:6,bits:8,bits:10 --threads 2; of more threads unknown). */
+static bool divides_narrow(const scan_sort_plan *p, unsigned threads, scan_simd simd, bool argsort) {
+    return p->split && p->value_bytes > 0 && !argsort && threads <= 2 &&
+           (scan_sort_is_wide(p) || simd == SCAN_SIMD_AVX2);
+}
+
 /* Counts, positions and, at different times, buffers of a partition or scratch of a local sort. */
 static size_t area_bytes(const scan_sort_plan *p, size_t n, bool argsort) {
     size_t scratch = SCAN_SORT_LOCAL_COUNTS * sizeof(uint32_t) + (argsort ? 2 : 1) * p->spare_bytes +
@@ -137,6 +147,9 @@ static void plan_partition(scan_sort_plan *p, const scan_sort_desc *desc, size_t
     bool is_float = scan_is_float(desc->type); /* exponents make uneven bins */
     p->bin_n = p->key_bytes == 1 ? 1 : (size_t)LOCAL_BYTES / (is_float ? 16 : 4) / element_bytes;
     p->digit_bits = scan_cpu_sort_digit_bits(n, p->bin_n);
+    p->by_narrow = divides_narrow(p, threads, simd, argsort);
+    if (p->by_narrow && p->digit_bits < NARROW_BITS)
+        p->digit_bits = NARROW_BITS;
     if (p->digit_bits > 8 * p->key_bytes)
         p->digit_bits = (unsigned)(8 * p->key_bytes);
 }

@@ -10,6 +10,7 @@ enum {
     REPEATS = 40,
     HALVES_REPEATS = 2048,    /* ... where they may divide in halves, ... */
     WIDE_HALVES_REPEATS = 64, /* ... of wide pairs. */
+    NARROW_REPEATS = 12,      /* With as many equal ones they are quicker than few bits. */
     LEAST_HALF = 16,          /* one key in so many, at least, is in the smaller half */
     HALVES_VALUES = 8,        /* so many values are sooner divided by pieces */
     BINS = 32,                /* of equal shares of the sample; each may add a splitter for a frequent value */
@@ -152,6 +153,11 @@ static bool do_repeat(const scan_sort_job *j, const uint64_t *sample, size_t n, 
     return j->plan.split && j->plan.value_bytes > 0 && !j->drop_keys && count_equal(sample, n) > n * n / 2 / share;
 }
 
+/* Whether pairs are divided by all bits that vary, the lowest `top`, at once. */
+static bool are_narrow(const scan_sort_job *j, const uint64_t *sample, size_t n, unsigned top) {
+    return j->plan.by_narrow && top <= j->plan.digit_bits && count_equal(sample, n) <= n * n / 2 / NARROW_REPEATS;
+}
+
 uint64_t scan_cpu_sort_choose_digit(const scan_sort_job *j, scan_sort_part *part, size_t begin, size_t n,
                                     uint64_t varying, scan_sort_splitters *splitters) {
     enum { SAMPLES = 256, NEIGHBOURS = 16 /* keys of a place that show which bits vary */ };
@@ -165,8 +171,9 @@ uint64_t scan_cpu_sort_choose_digit(const scan_sort_job *j, scan_sort_part *part
     }
     scan_cpu_sort_sort_codes(sample, SAMPLES);
     const unsigned top = scan_sort_top_bit(varying | 1) + 1, bits = scan_cpu_sort_digit_bits(n, j->plan.bin_n);
-    const bool halves = n <= j->plan.halves_n, repeats = do_repeat(j, sample, SAMPLES, halves);
-    const bool uneven = !repeats && top > bits &&
+    const bool halves = n <= j->plan.halves_n, narrow = are_narrow(j, sample, SAMPLES, top),
+               repeats = !narrow && do_repeat(j, sample, SAMPLES, halves);
+    const bool uneven = !repeats && !narrow && top > bits &&
                         count_agreeing(sample, SAMPLES, top - bits) << bits >= j->plan.skew * SAMPLES * SAMPLES / 2;
     splitters->flat_n = 0;
     if (!repeats && !uneven)
