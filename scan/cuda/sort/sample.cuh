@@ -288,7 +288,8 @@ __device__ inline float run_of_equal(uint32_t repeats) { return sample_size / fl
 
 /* How many of the first `size` codes of the wide sample share a prefix with codes before them, each counted as often as
  * there are such codes, up to `most`. prefix_of(code, prefix) finds one, or returns false where a key shares none.
- * table: 2 * size words of shared memory. By the CTA. */
+ * table: 2 * size words of shared memory. The count of 4,096 codes of one prefix runs into its tag (find_in_table()),
+ * and the next ones take another slot: there are twice as many as codes. By the CTA. */
 template <uint32_t size, class Prefix>
 __device__ float wide_pairs(const sort_plan *plan, uint32_t *table, uint32_t most, Prefix prefix_of) {
     __syncthreads();
