@@ -174,28 +174,33 @@ template <class Code> class cooperative_sort {
     }
 
     /* Elements go to where they belong: slot s of the sorted tile to its digit's base + s, so that neighbours mostly go
-     * to neighbours. keys_to NULL: keys are not needed any more. */
-    template <class T> __device__ void scatter(void *to, const char *sorted) const {
-#pragma unroll 2
-        for (uint32_t s = uint32_t(thread); s < count; s += cooperative_threads)
-            static_cast<T *>(to)[shared.exchange.base[sorted_digits[s]] + s] = reinterpret_cast<const T *>(sorted)[s];
-    }
-    /* The same, of buckets; those of one value go to the output, which may be NULL, for keys. */
-    template <class T> __device__ void scatter_buckets(void *to, void *out, const char *sorted) const {
+     * to neighbours, in array_of(digit); nowhere if that is NULL. */
+    template <class T, class Array> __device__ void scatter(const char *sorted, Array array_of) const {
 #pragma unroll 2
         for (uint32_t s = uint32_t(thread); s < count; s += cooperative_threads) {
-            const uint32_t bucket = sorted_digits[s];
-            T *const target = static_cast<T *>(shared.splitters.of_one_value[bucket] ? out : to);
-            if (target)
-                target[shared.exchange.base[bucket] + s] = reinterpret_cast<const T *>(sorted)[s];
+            const uint32_t digit = sorted_digits[s];
+            if (T *const to = static_cast<T *>(array_of(digit)))
+                to[shared.exchange.base[digit] + s] = reinterpret_cast<const T *>(sorted)[s];
         }
     }
+    /* keys_to NULL: keys are not needed any more. */
     __device__ void scatter_tile(void *keys_to, void *values_to) {
         if (keys_to)
-            with_key_type<Code>(job, [&](auto t) { scatter<decltype(t)>(keys_to, sorted_keys); });
-        with_value_type(job, [&](auto t) { scatter<decltype(t)>(values_to, sorted_values); });
+            with_key_type<Code>(job,
+                                [&](auto t) { scatter<decltype(t)>(sorted_keys, [=](uint32_t) { return keys_to; }); });
+        with_value_type(job, [&](auto t) { scatter<decltype(t)>(sorted_values, [=](uint32_t) { return values_to; }); });
         keys = keys_to;
         values = values_to;
+    }
+    /* The same, of buckets: those of one value go to the output. */
+    __device__ void scatter_buckets() const {
+        const auto either = [&](void *to, void *out) {
+            return [=](uint32_t bucket) { return shared.splitters.of_one_value[bucket] ? out : to; };
+        };
+        with_key_type<Code>(job,
+                            [&](auto t) { scatter<decltype(t)>(sorted_keys, either(job.keys_first, job.keys_out)); });
+        with_value_type(job,
+                        [&](auto t) { scatter<decltype(t)>(sorted_values, either(job.values_first, job.values_out)); });
     }
 
     __device__ void meet() {
@@ -234,10 +239,7 @@ template <class Code> class cooperative_sort {
                                       : 0;
         if (__syncthreads_or(unsorted > room))
             return false;
-        with_key_type<Code>(job,
-                            [&](auto t) { scatter_buckets<decltype(t)>(job.keys_first, job.keys_out, sorted_keys); });
-        with_value_type(job,
-                        [&](auto t) { scatter_buckets<decltype(t)>(job.values_first, job.values_out, sorted_values); });
+        scatter_buckets();
         if (__syncthreads_or(unsorted > 0)) {
             meet();
             sort_buckets<Code>(job, buckets, room, job.keys_first, job.values_first);
