@@ -35,11 +35,11 @@ static __global__ void __launch_bounds__(fill_threads) fill_totals_kernel(unsign
 }
 
 static __global__ void __launch_bounds__(intervals_threads)
-    intervals_kernel(const __grid_constant__ sort_job job, bool many) {
+    intervals_kernel(const __grid_constant__ sort_job job, uint32_t words) {
     __shared__ splitter_tree tree;
     grid_dependency_wait();
     if (job.plan->intervals)
-        make_intervals(job, many, tree);
+        make_intervals(job, words, tree);
 }
 
 const sort_common_kernels sort_common = {

@@ -138,27 +138,19 @@ __device__ inline void find_splitters(sort_plan *plan, uint64_t *sorted) {
     __syncthreads();
 }
 
-/* few_share() (sample.cuh) by codes: a key in an interval that tells keys apart shares none. table: 2 * size words of
- * shared memory. By the CTA. */
-template <uint32_t size>
-__device__ bool few_share_codes(const sort_plan *plan, uint64_t n, const splitter_tree &tree, uint32_t *table) {
-    return few_share<size>(plan, n, table, [&](uint64_t code, uint64_t &packed) {
-        bool exact;
-        packed = tree.packed_code(code, &exact);
-        return !exact;
-    });
-}
-
-/* Finds the intervals, or finds that all digits of the keys had better be sorted. many: there are words of shared
- * memory for all of the larger sample, 2 * wide_sample_size, else for a quarter of it. By one CTA. */
-__device__ inline void make_intervals(const sort_job &job, bool many, splitter_tree &tree) {
+/* Finds the intervals, or finds that all digits of the keys had better be sorted: a key in an interval that tells keys
+ * apart shares its code with none. words: of dynamic shared memory. By one CTA. */
+__device__ inline void make_intervals(const sort_job &job, uint32_t words, splitter_tree &tree) {
     sort_plan *plan = job.plan;
     const uint64_t n = sort_count(job);
     uint32_t *table = dynamic_shared<uint32_t>();
     find_splitters(plan, dynamic_shared<uint64_t>());
     tree.load(plan->splitters);
-    const bool tell = many ? few_share_codes<wide_sample_size>(plan, n, tree, table)
-                           : few_share_codes<wide_sample_size / 4>(plan, n, tree, table);
+    const bool tell = few_share(plan, n, table, words, [&](uint64_t code, uint64_t &packed) {
+        bool exact;
+        packed = tree.packed_code(code, &exact);
+        return !exact;
+    });
     if (threadIdx.x == 0 && !tell) {
         plan->intervals = false;
         plan->passes = 0;

@@ -49,7 +49,7 @@ __attribute__((noinline)) __device__ void count_part(const sort_job &job, uint64
 #pragma unroll
         for (uint32_t k = 0; k < sample_each; k++)
             if (s + k * blockDim.x < size)
-                atomicAdd(find_in_table<slots>(table, sort_code<Key>(key[k], job.order)), 1u);
+                atomicAdd(find_in_table(table, slots, sort_code<Key>(key[k], job.order)), 1u);
     }
     __syncthreads();
     uint32_t once = 0, twice = 0;

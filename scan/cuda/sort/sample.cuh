@@ -128,13 +128,12 @@ struct sample_counts {
 };
 
 /* Returns the word for a prefix in a table of `slots` words, each a tag from the hash of a prefix and how many keys
- * have it, and takes a free one for a new prefix. A tag is odd, so that no word is 0 that is taken. The next slot that
- * a prefix tries is a distance of its own away: with the neighbouring one the longest way to a free slot, for which the
- * CTA waits, is three times as long. */
-template <uint32_t slots> __device__ uint32_t *find_in_table(uint32_t *table, uint64_t prefix) {
-    static_assert((slots & (slots - 1)) == 0, "with an odd distance a power of two of slots is visited whole");
+ * have it, and takes a free one for a new prefix. slots: a power of two, so that an odd distance visits all. A tag is
+ * odd, so that no word is 0 that is taken. The next slot that a prefix tries is a distance of its own away: with the
+ * neighbouring one the longest way to a free slot, for which the CTA waits, is three times as long. */
+__device__ inline uint32_t *find_in_table(uint32_t *table, uint32_t slots, uint64_t prefix) {
     const uint32_t hash = sample_hash(prefix), tag = hash >> sample_count_bits | 1;
-    for (uint32_t slot = hash % slots;; slot = (slot + tag) % slots) {
+    for (uint32_t slot = hash & (slots - 1);; slot = (slot + tag) & (slots - 1)) {
         uint32_t old = *static_cast<volatile uint32_t *>(table + slot);
         if (old == 0)
             old = atomicCAS(table + slot, 0u, tag << sample_count_bits);
@@ -144,8 +143,8 @@ template <uint32_t slots> __device__ uint32_t *find_in_table(uint32_t *table, ui
 }
 
 /* How many keys with this prefix came to the table before. */
-template <uint32_t slots> __device__ uint32_t meet_in_table(uint32_t *table, uint64_t prefix) {
-    return atomicAdd(find_in_table<slots>(table, prefix), 1u) & ((1u << sample_count_bits) - 1);
+__device__ inline uint32_t meet_in_table(uint32_t *table, uint32_t slots, uint64_t prefix) {
+    return atomicAdd(find_in_table(table, slots, prefix), 1u) & ((1u << sample_count_bits) - 1);
 }
 
 /* By the codes above `shift`. table: sample_slots words of shared memory. By the CTA. Short and not inlined: the time
@@ -167,7 +166,7 @@ __attribute__((noinline)) __device__ inline sample_counts count_sample(const sor
     __syncthreads();
 #pragma unroll 1
     for (uint32_t s = threadIdx.x; s < sample_size; s += blockDim.x) {
-        atomicAdd(find_in_table<sample_slots>(table, prefix[0]), 1u); /* to ask what was there takes longer */
+        atomicAdd(find_in_table(table, sample_slots, prefix[0]), 1u); /* to ask what was there takes longer */
 #pragma unroll
         for (uint32_t k = 0; k + 1 < sample_each; k++)
             prefix[k] = prefix[k + 1];
@@ -286,40 +285,58 @@ template <class Meet> __device__ uint32_t count_pairs(uint32_t *table, uint32_t 
  * before them. */
 __device__ inline float run_of_equal(uint32_t repeats) { return sample_size / float(max(sample_size - repeats, 1u)); }
 
-/* How many of the first `size` codes of the wide sample share a prefix with codes before them, each counted as often as
- * there are such codes, up to `most`. prefix_of(code, prefix) finds one, or returns false where a key shares none.
- * table: 2 * size words of shared memory. The count of 4,096 codes of one prefix runs into its tag (find_in_table()),
- * and the next ones take another slot: there are twice as many as codes. By the CTA. */
-template <uint32_t size, class Prefix>
-__device__ float wide_pairs(const sort_plan *plan, uint32_t *table, uint32_t most, Prefix prefix_of) {
+/* How many codes of the wide sample are looked at, from the first on, with so many words of shared memory: all, or a
+ * quarter. */
+__host__ __device__ constexpr uint32_t wide_size(uint32_t words) {
+    return words >= 2 * wide_sample_size ? wide_sample_size : wide_sample_size / 4;
+}
+
+/* A code's bits from one on. */
+struct prefix_above {
+    uint32_t bits;
+
+    __device__ bool operator()(uint64_t code, uint64_t &prefix) const {
+        prefix = code >> bits;
+        return true;
+    }
+};
+
+/* How many of these codes share a prefix with codes before them, each counted as often as there are such codes, up to
+ * `most`. prefix_of(code, prefix) finds one, or returns false where a key shares none. table: `words` of shared memory.
+ * The count of 4,096 codes of one prefix runs into its tag (find_in_table()), and the next ones take another slot:
+ * there are twice as many as codes. By the CTA. */
+template <class Prefix>
+__device__ float wide_pairs(const sort_plan *plan, uint32_t *table, uint32_t words, uint32_t most, Prefix prefix_of) {
+    const uint32_t size = wide_size(words);
     __syncthreads();
     return float(count_pairs(table, 2 * size, [&] {
         uint32_t met = 0;
         for (uint32_t s = threadIdx.x; s < size; s += blockDim.x) {
             uint64_t prefix;
             if (prefix_of(__ldcg(plan->wide_sample + s), prefix))
-                met += min(meet_in_table<2 * size>(table, prefix), most);
+                met += min(meet_in_table(table, 2 * size, prefix), most);
         }
         return met;
     }));
 }
 
-/* Whether few keys share a prefix, a key with one other at most on average: so say the first `size` codes of the wide
- * sample. Equal keys count, too, for those that share a prefix with others make long runs, but for neighbours in the
- * input, which are fetched together: sorts of keys in runs of 33 equal ones took 1.2 times as long without this
- * exception (H200, 2026-11-30: tools/bench --device cuda --hunt 1 --seed 2389237031073307811). prefix_of(), table: as
- * wide_pairs() has them. By the CTA. */
-template <uint32_t size, class Prefix>
-__device__ bool few_share(const sort_plan *plan, uint64_t n, uint32_t *table, Prefix prefix_of) {
-    const float pairs = wide_pairs<size>(plan, table, size, prefix_of);
+/* Whether few keys share a prefix, a key with one other at most on average: so says the wide sample. Equal keys count,
+ * too, for those that share a prefix with others make long runs, but for neighbours in the input, which are fetched
+ * together: sorts of keys in runs of 33 equal ones took 1.2 times as long without this exception (H200, 2026-11-30:
+ * tools/bench --device cuda --hunt 1 --seed 2389237031073307811). prefix_of(), table, words: as wide_pairs() has them.
+ * By the CTA. */
+template <class Prefix>
+__device__ bool few_share(const sort_plan *plan, uint64_t n, uint32_t *table, uint32_t words, Prefix prefix_of) {
+    const uint32_t size = wide_size(words);
+    const float pairs = wide_pairs(plan, table, words, size, prefix_of);
     if (explains_pairs(1, pairs, n, size))
         return true;
-    const float equal = wide_pairs<size>(plan, table, size,
-                                         [&](uint64_t code, uint64_t &prefix) {
-                                             const bool shares = prefix_of(code, prefix);
-                                             prefix = code;
-                                             return shares;
-                                         }),
+    const float equal = wide_pairs(plan, table, words, size,
+                                   [&](uint64_t code, uint64_t &prefix) {
+                                       const bool shares = prefix_of(code, prefix);
+                                       prefix = code;
+                                       return shares;
+                                   }),
                 run = run_of_equal(__ldcg(&plan->repeats));
     return explains_pairs(1, pairs - equal, n, size) && explains_pairs(1 + 3 * (run - 1), equal, n, size);
 }

@@ -44,13 +44,10 @@ static bool counts_wide(const scan_ctx *ctx, const sort_kernels *k) {
     return size_t(k->survey[1].shared_bytes) <= sort_dynamic_room(ctx);
 }
 
-/* Of shared memory for the larger sample, or a quarter of it, see intervals.cuh. */
-static size_t intervals_bytes(bool many) {
-    return 2 * (many ? wide_sample_size : wide_sample_size / 4) * sizeof(uint32_t);
-}
-
-static bool samples_many(const scan_ctx *ctx) {
-    return intervals_bytes(true) + sort_common.intervals_static_bytes <= sort_dynamic_room(ctx);
+/* Of shared memory for the wide sample, or a quarter of it, see wide_size(). */
+static uint32_t intervals_words(const scan_ctx *ctx) {
+    const uint32_t all = 2 * wide_sample_size;
+    return all * sizeof(uint32_t) + sort_common.intervals_static_bytes <= sort_dynamic_room(ctx) ? all : all / 4;
 }
 
 /* f(kernel, pass) for the kernels of passes that the GPU can run. */
@@ -82,7 +79,7 @@ scan_status sort_open(scan_ctx *ctx) {
                                                         int(sort_dynamic_room(ctx))));
     }
     SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(sort_common.intervals, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                            int(intervals_bytes(samples_many(ctx)))));
+                                            int(intervals_words(ctx) * sizeof(uint32_t))));
     context_state *s = state_of(ctx);
     s->sort_large_cluster =
         s->capability < 90 ? 1 : max_cluster_size(ctx, sort_common.large, large_ctas, sort_common.large_threads, 0);
@@ -186,10 +183,10 @@ static scan_status run_large(scan_ctx *ctx, sort_job job) {
 static bool may_try_intervals(const sort_choice &c) { return c.digits >= intervals_digits && c.n >= intervals_least; }
 
 static scan_status run_intervals(scan_ctx *ctx, const sort_choice &c, sort_job job) {
-    bool many = samples_many(ctx);
-    void *arguments[] = {&job, &many}, *code_arguments[] = {&job};
+    uint32_t words = intervals_words(ctx);
+    void *arguments[] = {&job, &words}, *code_arguments[] = {&job};
     SCAN_TRY(
-        launch_pdl(ctx, sort_common.intervals, 1, sort_common.intervals_threads, arguments, intervals_bytes(many)));
+        launch_pdl(ctx, sort_common.intervals, 1, sort_common.intervals_threads, arguments, words * sizeof(uint32_t)));
     return launch_pdl(ctx, c.kernels->interval_codes,
                       persistent(ctx, ceil_div(c.n, uint64_t(sort_common.interval_codes_threads)), 4),
                       sort_common.interval_codes_threads, code_arguments, 0);

@@ -164,22 +164,15 @@ __device__ inline top_choice top_digits(const sort_job &job, const varying_digit
  * shared memory. By the CTA. */
 __device__ inline bool crowds_bins(const sort_job &job, const varying_digits &digits, const digit_spread *spread,
                                    uint64_t n, uint32_t top, uint32_t *table, uint32_t words) {
-    const bool wide = takes_wide_sample(job, n), all = words >= 2 * wide_sample_size;
+    const bool wide = takes_wide_sample(job, n);
     if (!takes_sample(job, n) || (top > 1 && !wide))
         return false;
     const uint32_t row = digits.row[digits.count - top], shift = row * digit_bits,
-                   size = !wide ? sample_size
-                          : all ? wide_sample_size
-                                : wide_sample_size / 4;
+                   size = wide ? wide_size(words) : sample_size;
     const uint32_t each = max(1u, uint32_t(256 * uint64_t(size) / n));
     const auto pairs_above = [&](uint32_t bits) {
-        const auto digits_of = [&](uint64_t code, uint64_t &above) {
-            above = code >> bits;
-            return true;
-        };
-        return !wide ? float(count_sample(job.plan, SAMPLE_CODES, bits, table).pairs)
-               : all ? wide_pairs<wide_sample_size>(job.plan, table, each, digits_of)
-                     : wide_pairs<wide_sample_size / 4>(job.plan, table, each, digits_of);
+        return wide ? wide_pairs(job.plan, table, words, each, prefix_above{bits})
+                    : float(count_sample(job.plan, SAMPLE_CODES, bits, table).pairs);
     };
     const float bucket = top == 1 ? float(spread[row].most)
                                   : bucket_of_pairs(count_sample(job.plan, SAMPLE_CODES, shift, table).pairs, n);
@@ -256,18 +249,6 @@ __device__ inline top_choice even_choice(const sort_job &job, const digit_spread
     return {digits, max(job.local.reach, uint32_t(largest)), false, false};
 }
 
-/* Whether keys share their digits from `shift` on with one other at most, on average, by the larger sample. table:
- * `words` of shared memory. By the CTA. */
-__device__ inline bool few_share_digits(const sort_plan *plan, uint64_t n, uint32_t shift, uint32_t *table,
-                                        uint32_t words) {
-    const auto digits_of = [&](uint64_t code, uint64_t &digits) {
-        digits = code >> shift;
-        return true;
-    };
-    return words >= 2 * wide_sample_size ? few_share<wide_sample_size>(plan, n, table, digits_of)
-                                         : few_share<wide_sample_size / 4>(plan, n, table, digits_of);
-}
-
 /* Whether the top four digits of those that vary make runs so short that a packed argsort tries them. */
 __device__ inline bool short_runs(const sort_job &job, const varying_digits &digits, const digit_spread *spread,
                                   uint64_t n, uint32_t *table, uint32_t words) {
@@ -278,7 +259,7 @@ __device__ inline bool short_runs(const sort_job &job, const varying_digits &dig
         run *= float(spread[digits.row[digits.count - top]].most) / float(n);
     const uint32_t shift = digits.row[digits.count - packed_passes] * digit_bits;
     return run <= 1 && few_pairs(count_sample(job.plan, SAMPLE_CODES, shift, table).pairs, n, 1) &&
-           (!tries_intervals(job, n) || few_share_digits(job.plan, n, shift, table, words));
+           (!tries_intervals(job, n) || few_share(job.plan, n, table, words, prefix_above{shift}));
 }
 
 } /* namespace scan_cuda */
