@@ -125,8 +125,10 @@ constexpr uint32_t large_ctas = 8, large_rows = 8;
 constexpr uint64_t wide_survey_least = 1u << 23, labels_least = 1u << 23, narrow_least = 1u << 24,
                    fill_words_least = 3u << 21;
 
-/* Sample sort: threads of its CTAs, the most buckets that a region is split into, and how many units a CTA of a level
- * works through, at least, so that all CTAs end together. */
+/* Sample sort: whether an SM has room for large buckets, whose bins can be divided; threads of its CTAs, the most
+ * buckets that a region is split into, and how many units a CTA of a level works through, at least, so that all CTAs
+ * end together. */
+constexpr bool samplesort_is_roomy(int capability) { return is_roomy(capability); }
 constexpr int samplesort_threads = 512, samplesort_children = 256, samplesort_units_each = 4;
 /* From so many 8-byte keys on a sample sort may take less time than passes, if so many digits decide; samples_pay()
  * says whether. */

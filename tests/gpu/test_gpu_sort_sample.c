@@ -6,12 +6,11 @@
  */
 #include "gpu_sort.h"
 
-/* Around: a bucket of the local stage (in the emulator 640 and 1,280), half of one for every child, where levels
+/* Around: a bucket of the local stage (in the emulator 1,024 and 2,048), half of one for every child, where levels
  * change, tiles, and units. */
-static const size_t sizes[] = {0,    1,     2,     31,    33,    639,   640,    641,     1025,
-                               1279, 1280,  1281,  2049,  3000,  4097,  5135,   5136,    5137,
-                               8191, 10255, 10256, 16385, 20000, 40000, 100003, 1600001, 4000037};
-enum { SIZES = sizeof sizes / sizeof sizes[0], SMALL_SIZES = 23 };
+static const size_t sizes[] = {0,    1,    2,    31,   33,    1023,  1024,  1025,  2047,  2048,   2049,    3000,   4096,
+                               4097, 8191, 8192, 8193, 16383, 16385, 20000, 32769, 40000, 100003, 1600001, 4000037};
+enum { SIZES = sizeof sizes / sizeof sizes[0], SMALL_SIZES = 22 };
 
 static const scan_type types[] = {SCAN_U32, SCAN_I32, SCAN_F32, SCAN_U64, SCAN_I64, SCAN_F64};
 enum { TYPES = sizeof types / sizeof types[0] };
@@ -74,6 +73,19 @@ static uint64_t clusters(size_t i, size_t n, uint64_t z) {
     const uint64_t cluster = z % 37;
     return random_mix(cluster) + (random_mix(z) & ((1ull << cluster) - 1));
 }
+/* Clusters in clusters: of twelve bits after twelve there are three values, but one key in eight is anywhere in its
+ * cluster, and one in eight has hundreds of copies, which are its first ones. */
+static uint64_t nested_clusters(size_t i, size_t n, uint64_t z) {
+    (void)i, (void)n;
+    uint64_t key = 0;
+    for (int shift = 52; shift >= 4; shift -= 12) {
+        if (z % 8 < 2)
+            return z % 8 ? key | 1 : key | random_mix(z) >> (64 - shift);
+        key |= (z >> 8) % 3 * 0x3a5 << shift;
+        z = random_mix(z);
+    }
+    return key | (z >> 60);
+}
 static uint64_t rising_ties(size_t i, size_t n, uint64_t z) {
     (void)n, (void)z;
     return i / 7 << 40 | i / 7;
@@ -122,6 +134,7 @@ static const struct {
 } hard[] = {{"few thousand values", few_thousand_values},
             {"half zeros", half_zeros},
             {"clusters", clusters},
+            {"nested clusters", nested_clusters},
             {"rising, ties", rising_ties},
             {"falling, ties", falling_ties},
             {"periodic", periodic},
@@ -183,11 +196,22 @@ static void hard_keys(void **state) {
         }
 }
 
+/* One bucket, as large as it may be, whose bins are divided. */
+static void full_bucket(void **state) {
+    (void)state;
+    gpu_need();
+    const size_t most = GPU_EMULATED ? 1024 : 4096; /* of keys or values of 8 bytes; of others twice as many */
+    for (int kind = 2; kind < 4; kind++)
+        for (int t = 0; t < TYPES; t++)
+            for (size_t n = most; n <= 2 * most; n *= 2)
+                check_hard(kind, types[t], SCAN_SORT_SAMPLE, n, next_call_kind());
+}
+
 /* Two levels, and a third that few keys need. */
 static void many_keys(void **state) {
     (void)state;
     gpu_need();
-    static const int kinds[] = {0, 1, 2, 7};
+    static const int kinds[] = {0, 1, 2, 8};
     const size_t n = (size_t)1 << 28;
     for (int k = 0; k < 4; k++) {
         const sort_case order = make_hard(kinds[k], k % 2 ? SCAN_U64 : SCAN_U32, n);
@@ -341,6 +365,7 @@ int main(int argc, char **argv) {
         GPU_TEST(GPU_MATRIX | GPU_SMALL, every_size),
         GPU_TEST(GPU_MATRIX | GPU_SMALL, windows),
         GPU_TEST(GPU_MATRIX | GPU_SMALL, hard_keys),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, full_bucket),
         GPU_TEST(GPU_MATRIX | GPU_SMALL, workspace_is_within_bounds),
         GPU_TEST(GPU_MATRIX | GPU_SMALL, other_types_are_refused),
         GPU_TEST(GPU_MATRIX | GPU_SMALL, graphs),

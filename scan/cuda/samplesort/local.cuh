@@ -4,10 +4,11 @@
  *
  *     bins        the range of the bucket's codes is divided evenly into about as many as there are keys
  *                 (local_bins.cuh)
- *     merging     where one of those is crowded, or some float shares its code with others (merge_tile.cuh)
+ *     groups      bins that have many keys are divided by the bits in which these differ (local_groups.cuh)
+ *     merging     where one of those is still crowded, or some float shares its code with others (merge_tile.cuh)
  *
- * A crowded bin has more than 32 keys, not all of one code. Neighbouring buckets are much alike in this: where many
- * trials of bins have failed, a CTA merges seven buckets of eight without a trial. Both ways are stable.
+ * A crowded bin, or group, has more than 32 keys, not all of one code. Neighbouring buckets are much alike in this:
+ * where many trials of bins have failed, a CTA merges seven buckets of eight without a trial. Both ways are stable.
  *
  * A CTA's time for a bucket is mostly that of its barriers. So two buckets that are neighbours and fit together are
  * sorted as one, unless the first is merged without a trial, and what comes next is fetched to L2 meanwhile. On an H200

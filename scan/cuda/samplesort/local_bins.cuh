@@ -15,7 +15,7 @@
 #include <type_traits>
 
 #include "../device/order.cuh"
-#include "local_shared.cuh"
+#include "local_groups.cuh"
 #include "splitters.cuh"
 
 namespace scan_cuda {
@@ -36,7 +36,7 @@ template <class K, int value_bytes, class Shape> class bucket_bins {
   private:
     bin_range<K> range;
     uint32_t bins_used; /* bins, a power of two */
-    bool copies;        /* some bin has more keys than are compared with each other */
+    divided bins;       /* what has become of them */
 
   protected:
     __device__ bucket_bins(const sort_job &job, shared_type &shared, uint32_t size)
@@ -60,7 +60,8 @@ template <class K, int value_bytes, class Shape> class bucket_bins {
 
   private:
     /* The bits of an exact code that decide. */
-    __device__ K code(K exact) const { return exact & K(job.is_float ? ~0ull : job.order.mask); }
+    __device__ K mask() const { return K(job.is_float ? ~0ull : job.order.mask); }
+    __device__ K code(K exact) const { return exact & mask(); }
     __device__ K code_at(uint32_t slot) const { return code(shared.keys[slot]); }
     __device__ K restored(K exact) const {
         return job.is_float ? key_of_exact_code<F>(exact, job.order) : key_of_exact_code<K>(exact, job.order);
@@ -128,49 +129,43 @@ template <class K, int value_bytes, class Shape> class bucket_bins {
         return largest;
     }
 
-    /* Puts keys, and their places, in order by bin. Returns false, for the whole CTA, if some bin is crowded. */
+    /* Puts keys and places in order by bin, or by group. Returns false, for the whole CTA, if some is crowded. */
     __device__ bool fill() {
-        packed_u16<rows> slots;
+        packed_u16<rows> ranks;
 #pragma unroll
         for (int r = 0; r < rows; r++) {
             if (!has(r))
                 break;
-            slots.set(r, place(r) < size ? atomicAdd(&shared.bins[range.bin(code(key[r]))], 1u) : 0);
+            ranks.set(r, place(r) < size ? atomicAdd(&shared.bins[range.bin(code(key[r]))], 1u) : 0);
         }
         __syncthreads();
         const uint32_t largest = scan_bins();
         if (threadIdx.x == 0)
             shared.bins[bins_used] = size;
-        copies = __syncthreads_or(largest > crowd);
+        const bool dense = __syncthreads_or(largest > (Shape::has_groups ? 2 * few : crowd));
         each_key([&](int r) {
-            const uint32_t slot = shared.bins[range.bin(code(key[r]))] + slots.get(r);
+            const uint32_t slot = shared.bins[range.bin(code(key[r]))] + ranks.get(r);
             shared.keys[slot] = key[r];
             shared.order[slot] = uint16_t(place(r));
         });
         __syncthreads();
-        return !copies || !__syncthreads_or(sees_crowd());
+        bins = {};
+        if (dense)
+            bins = divide_bins<K, value_bytes, Shape>(shared, size, range, mask());
+        return !bins.crowded;
     }
 
-    __device__ bool is_copy(const uint32_t *bin) const { return bin[1] - bin[0] > crowd; }
-
-    /* Whether a key of this thread's is in a bin of many keys, and differs from the first one there. */
-    __device__ bool sees_crowd() const {
-        bool crowded = false;
-        for (uint32_t slot = threadIdx.x; slot < size; slot += threads) {
-            const K own = code_at(slot);
-            const uint32_t *bin = shared.bins + range.bin(own);
-            crowded |= is_copy(bin) && code_at(bin[0]) != own;
-        }
-        return crowded;
-    }
+    __device__ slots slots_of(uint32_t slot, K own) const { return shared.slots_of(range, bins.grouped, slot, own); }
 
     /* Leaves the ranks of copies in `ranked`. Bins that are 32 keys apart have different digits; the last digit is for
      * all other keys. */
     __device__ void rank_copies() {
         for (uint32_t slot = threadIdx.x; slot < size; slot += threads) {
-            const uint32_t *bin = shared.bins + range.bin(code_at(slot)), digit = bin[0] / crowd;
-            shared.ranked[shared.order[slot]] = uint16_t(is_copy(bin) ? digit : radix - 1);
-            if (is_copy(bin) && slot == bin[0])
+            const slots s = slots_of(slot, code_at(slot));
+            const uint32_t digit = s.begin / crowd;
+            const bool copy = s.count() > crowd;
+            shared.ranked[shared.order[slot]] = uint16_t(copy ? digit : radix - 1);
+            if (copy && slot == s.begin)
                 shared.copies_begin[digit] = uint16_t(slot);
         }
         __syncthreads();
@@ -192,15 +187,14 @@ template <class K, int value_bytes, class Shape> class bucket_bins {
     }
 
     /* Where the key of a slot belongs: behind those of its bin that come before it. */
-    __device__ uint32_t rank_of(uint32_t slot, K own) const {
-        const uint32_t *bin = shared.bins + range.bin(own), begin = bin[0], end = bin[1];
-        if (end - begin == 1)
-            return begin;
-        if (is_copy(bin))
+    __device__ uint32_t rank_of(uint32_t slot, K own, const slots &s) const {
+        if (s.count() == 1)
+            return s.begin;
+        if (s.count() > crowd)
             return job.ties ? shared.ranked[shared.order[slot]] : slot;
-        uint32_t rank = begin;
+        uint32_t rank = s.begin;
 #pragma unroll 1
-        for (uint32_t i = begin; i < end; i++) {
+        for (uint32_t i = s.begin; i < s.end; i++) {
             const K other = code_at(i);
             rank += other < own;
             if (other == own && i != slot)
@@ -220,13 +214,21 @@ template <class K, int value_bytes, class Shape> class bucket_bins {
 
     /* Keys go to `out`, and with values their ranks to `ranked`. */
     __device__ void rank_bins(K *out) {
-        if (copies && job.ties)
+        if (bins.copies && job.ties)
             rank_copies();
+        if (bins.grouped)
+            rank_slots<true>(out);
+        else
+            rank_slots<false>(out);
+    }
+
+  private:
+    template <bool grouped> __device__ void rank_slots(K *out) {
         for (uint32_t slot = threadIdx.x; slot < size; slot += threads) {
-            const K own = shared.keys[slot];
-            const uint32_t rank = rank_of(slot, code(own));
+            const K exact = shared.keys[slot], own = code(exact);
+            const uint32_t rank = rank_of(slot, own, shared.slots_of(range, grouped, slot, own));
             if (out)
-                out[rank] = restored(own);
+                out[rank] = restored(exact);
             if (value_bytes)
                 shared.ranked[shared.order[slot]] = uint16_t(rank);
         }

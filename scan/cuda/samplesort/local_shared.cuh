@@ -12,6 +12,7 @@ namespace scan_cuda {
 namespace samplesort {
 
 constexpr uint32_t crowd = 32; /* keys of a bin that are compared with each other, at most */
+constexpr uint32_t few = 8;    /* keys of a bin, or of a group, that is not divided */
 
 /* Bins of equal width for the codes from the least to the greatest: a code's is (code - low) >> shift. */
 template <class K> struct bin_range {
@@ -33,6 +34,23 @@ template <class K, int value_bytes, bool roomy> struct local_shape {
     static constexpr uint32_t bins = threads * (!roomy ? 4 : sizeof(K) == 4 ? 16 : 8);
     static_assert(most <= crowd * radix, "bins of copies are numbered by a digit");
     static constexpr uint32_t bin_rows = bins / (threads * 4); /* of 4 bins a lane */
+    static constexpr bool has_groups = bins >= most;           /* if there is room for their table */
+    static constexpr int group_rows = most / (threads * 8);    /* of a thread's vectors of its numbers */
+};
+
+/* Groups of a bucket's keys, where bins have too many (local_groups.cuh). A group of c keys has c numbers: those of the
+ * slots that its keys fill. */
+template <class Shape> struct group_table {
+    static constexpr uint32_t most = Shape::has_groups ? Shape::most : 1, vector = 8; /* numbers in 16 bytes */
+    alignas(16) uint16_t begins[most + vector]; /* by number: counts of keys, then where they begin */
+    uint16_t number[most];                      /* of the key in a slot */
+};
+
+/* Slots of keys in order by bin, or by group: those of one. */
+struct slots {
+    uint32_t begin, end;
+
+    __device__ uint32_t count() const { return end - begin; }
 };
 
 template <class K, int value_bytes, class Shape> struct local_shared {
@@ -40,13 +58,27 @@ template <class K, int value_bytes, class Shape> struct local_shared {
         K keys[Shape::most]; /* in order by bin; or codes, merged, and then keys by place */
         value_type<value_bytes> values[value_bytes ? Shape::most : 1]; /* in order */
     };
-    uint16_t order[Shape::most];                /* places: of the keys in order by bin, or by code */
-    uint16_t ranked[Shape::most];               /* by place: ranks; of copies first the digits that number their bins */
-    alignas(16) uint32_t bins[Shape::bins + 4]; /* counts, then where they begin */
+    uint16_t order[Shape::most];  /* places: of the keys in order by bin, or by code */
+    uint16_t ranked[Shape::most]; /* by place: ranks; of copies first the digits that number their bins */
+    union {
+        alignas(16) uint32_t bins[Shape::bins + 4]; /* counts, then where they begin */
+        group_table<Shape> groups;                  /* where Shape::has_groups */
+    };
     rank_shared ranks;
     uint16_t copies_begin[radix]; /* of a digit's bin */
     K low[warps], high[warps];
     uint32_t sums[warps];
+
+    /* Of the bin, or the group, of the key in a slot. */
+    __device__ slots slots_of(const bin_range<K> &range, bool grouped, uint32_t slot, K code) const {
+        if constexpr (Shape::has_groups)
+            if (grouped) {
+                const uint16_t *group = groups.begins + groups.number[slot];
+                return {group[0], group[1]};
+            }
+        const uint32_t *bin = bins + range.bin(code);
+        return {bin[0], bin[1]};
+    }
 };
 
 /* Leaves places in order by code in `order`. `keys` are codes, by place. Not made part of the kernel, whose registers

@@ -19,7 +19,7 @@ constexpr int ctas_each = 2; /* of an SM */
 
 struct cut {
     const void *kernel;
-    size_t shared_bytes[2]; /* the second where is_roomy() */
+    size_t shared_bytes[2]; /* the second where samplesort_is_roomy() */
 };
 
 struct kernels {
@@ -47,7 +47,7 @@ static const kernels table[2][3] = {
     {kernels_of<uint64_t, 0>(), kernels_of<uint64_t, 4>(), kernels_of<uint64_t, 8>()},
 };
 
-static bool roomy(const scan_ctx *ctx) { return is_roomy(state_of(ctx)->capability); }
+static bool roomy(const scan_ctx *ctx) { return samplesort_is_roomy(state_of(ctx)->capability); }
 
 static layout layout_of(const scan_ctx *ctx, size_t key_bytes, size_t value_bytes, uint64_t n, bool argsort) {
     return lay_out(key_bytes, value_bytes, n, argsort, roomy(ctx), uint64_t(state_of(ctx)->sm_count) * ctas_each);
