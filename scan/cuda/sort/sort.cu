@@ -282,7 +282,7 @@ static scan_status run_radix(scan_ctx *ctx, const sort_choice &c, sort_job job, 
  * passes over all digits take less time than the clusters (large_passes_each). */
 static uint32_t max_notes_of(const sort_choice &c, uint32_t key_bytes) {
     if (c.packed)
-        return c.digits > packed_passes && c.n >= intervals_least ? max_large_notes : 0; /* long runs, pack.cuh */
+        return c.digits > packed_passes ? max_large_notes : 0; /* long runs, pack.cuh */
     if (!c.local_kernel || !c.again_follows ||
         (c.n <= fused_passes_most && c.n * (key_bytes + c.value_bytes) < large_least_bytes))
         return 0;
