@@ -50,6 +50,10 @@ constexpr uint32_t crowded_share = 4, crowded_passes = 4;
 /* From so many keys on the survey takes a wide sample, each CTA some keys of it: it tells of codes by intervals, and
  * whether keys will crowd the local stage's bins. */
 constexpr uint64_t wide_sample_least = 1u << 22;
+/* So many of its codes are put in order to see whether keys lie close together, and so many do then, at least
+ * (close_keys()). */
+constexpr uint32_t close_samples = 1u << 12;
+constexpr float close_least = 40;
 /* From so many keys on there is time for larger parts of a larger sample. */
 constexpr uint64_t parts_least = 1u << 26;
 /* From so many keys on the gaps of the sample are looked at although three top digits may be enough. That takes 12 us,

@@ -23,13 +23,14 @@ enum key_kind {
     KEYS_UNIFORM,
     KEYS_RISING,
     KEYS_FALLING,
-    KEYS_FEW,      /* of 16 values */
-    KEYS_NARROW,   /* some bits from the second byte on vary */
-    KEYS_CLUSTERS, /* by their upper half, of `bits` keys each */
-    KEYS_COPIES,   /* `bits` of each value */
-    KEYS_HEAVY,    /* `bits` of 16 are rare, the others of 16 values */
-    KEYS_STEPS,    /* the top `bits` bytes have two values each */
-    KEYS_REPEATED, /* the same, with 500 copies of each */
+    KEYS_FEW,            /* of 16 values */
+    KEYS_NARROW,         /* some bits from the second byte on vary */
+    KEYS_CLUSTERS,       /* by their upper half, of `bits` keys each */
+    KEYS_COPIES,         /* `bits` of each value */
+    KEYS_HEAVY,          /* `bits` of 16 are rare, the others of 16 values */
+    KEYS_STEPS,          /* the top `bits` bytes have two values each */
+    KEYS_STEPS_CLUSTERS, /* the top four do, and `bits` keys share the next two */
+    KEYS_REPEATED,       /* as KEYS_STEPS, with 500 copies of each */
     KEYS_GAPS,   /* wide gaps between keys and narrow ones; all if `bits` bytes make buckets and are three, else some */
     KEYS_HIDDEN, /* one key in 32 has one upper half, none of the smaller sample */
     KEYS_HIDDEN_COPIES, /* `bits` of each value, but for those of that sample */
@@ -68,6 +69,8 @@ static uint64_t bits_of_key(scan_type type, key_kind kind, uint32_t bits, size_t
     case KEYS_CLUSTERS:
         return (random_mix(random_below(&rng, n / bits)) & all << width / 2 & all) | z >> (64 - width / 2);
     case KEYS_STEPS: return z & (all >> 8 * bits | 0x0101010101010101);
+    case KEYS_STEPS_CLUSTERS:
+        return (z & 0x0101010100000000) | (random_mix(random_below(&rng, n / 16 / bits)) & 0xffff0000) | z >> 48;
     case KEYS_SPARSE: return z & 0xf80f1f1fffffffff;
     case KEYS_VALUES: return (z & 0x0103030000000000) | random_mix(z & 0x0103030000000000) >> 24;
     case KEYS_RUNS: return random_mix(i / bits) & all;
@@ -230,6 +233,8 @@ static const plan_case cases[] = {
     {"runs, short", SCAN_U64, KEYS_UNIFORM, 0, false, 4, 32, 0, false, false, FINISH_NOTHING, false, false, 4, true},
     {"runs, long", SCAN_U64, KEYS_HIDDEN, 0, false, 4, runs_are_sampled ? 0 : 32, 0, false, false, FINISH_NOTHING,
      false, false, 4, true},
+    {"rare keys in clusters, with values, not sampled", SCAN_U64, KEYS_STEPS_CLUSTERS, 10, false, 8, 0, 0, false, false,
+     FINISH_NOTHING, true, false, 8},
 };
 
 template <bool wide> static sort_survey_kernel survey_of_type(scan_type type) {

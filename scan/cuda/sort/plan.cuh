@@ -136,10 +136,10 @@ __device__ inline float rare_share(const sample_counts &equal) {
 
 /* How many passes over all keys take as long as a sample sort of 8-byte keys and what comes before it: its launches, as
  * long as a pass over such a share of sampled_launches keys; of any keys; in addition, of rare ones, the share of them
- * times that; of keys that are neither rare nor frequent; of rare ones of which values have dozens of copies, or more;
- * and of rare ones, if the sample's gaps were all uneven. */
+ * times that; of keys that are neither rare nor frequent; of rare ones of which values have a dozen copies at most,
+ * dozens, or more; and of rare ones, if the sample's gaps were all uneven. */
 struct sampled_cost {
-    float launches, any, rare, others, dozens, more, uneven;
+    float launches, any, rare, others, few, dozens, more, uneven;
 };
 
 /* An argsort by more than four digits takes passes over whole keys, another one passes over codes, which are made
@@ -147,24 +147,31 @@ struct sampled_cost {
  * times with --algorithm radix and with sample: keys and pairs to 126 sets (tools/bench --device cuda --hunt 116 --seed
  * 84 --type u64,i64,f64 --min-n 4200000 --max-n 2^27, with --verb sort and --verb pairs), very many to --hunt 36 --seed
  * 661 --min-n 60000000 --max-n 2^28, argsorts by more than four digits to 110 sets (--hunt 170 --seed 71 --verb argsort
- * --min-n 2000000 --max-n 2^27). */
+ * --min-n 2000000 --max-n 2^27); keys alone of few copies, 2026-11-30, to --hunt 116 --seed 20261541 --type u64,i64,f64
+ * --min-n 4200000 --max-n 2^27: samples lost if more than four keys in five were rare, and won up to two in three. */
 __device__ inline sampled_cost cost_of_samples(const sort_job &job, uint32_t digits, uint64_t n) {
     if (job.packed) {
         const bool many = n > sampled_many_argsort;
-        return digits > packed_passes ? sampled_cost{1, 3.9f, many ? 12 : 4.2f, 0, 1, 1, 22}
-                                      : sampled_cost{1, 3, many ? 18 : 7.6f, 0, 1, 1, 22};
+        return digits > packed_passes ? sampled_cost{1, 3.9f, many ? 12 : 4.2f, 0, 0, 1, 1, 22}
+                                      : sampled_cost{1, 3, many ? 18 : 7.6f, 0, 0, 1, 1, 22};
     }
     const bool many = n > sampled_many;
     if (job.value_bytes == 4)
-        return {0.38f, 3.5f, many ? 5.3f : 2.6f, 1.6f, 2.2f, 0.4f, 8.4f};
+        return {0.38f, 3.5f, many ? 5.3f : 2.6f, 1.6f, 0, 2.2f, 0.4f, 8.4f};
     if (job.value_bytes == 8)
-        return {0.29f, 2.8f, many ? 4.7f : 3.5f, 2.5f, 0.3f, 1, 3.5f};
-    return {0.56f, 4.2f, many ? 5.8f : 3.1f, 1.7f, 0.9f, 0.9f, 10.7f};
+        return {0.29f, 2.8f, many ? 4.7f : 3.5f, 2.5f, 0, 0.3f, 1, 3.5f};
+    return {0.56f, 4.2f, many ? 5.8f : 3.1f, 1.7f, 0.7f, 0.9f, 0.9f, 10.7f};
 }
 
 /* So many passes it has to save: what a sort loses by samples in place of passes may make it slower than others, what
  * it does not gain by them does not. */
 constexpr float sampled_margin = 0.4f;
+
+/* So many passes more it takes for rare keys that lie close together (close_keys()) by close_least or more, but fewer
+ * than a bucket has: its bins are then divided (samplesort/local_groups.cuh). For 25 million pairs to 160 million it
+ * took 1.07 to 1.16 times as long as passes (H200, 2026-11-30: tools/bench --device cuda --hunt 1 --seed
+ * 4060224762951057459, 8074263811265490861, 10302754181932150058, 14148954187775473599). */
+constexpr float sampled_close = 2, close_most = 4000;
 
 /* In how many digits the sample's codes differ. By the CTA. */
 __device__ inline uint32_t sampled_digits_of(const sort_plan *plan) {
@@ -203,12 +210,18 @@ __device__ inline bool samples_pay(const sort_job &job, const varying_digits &di
         return float(passes) >
                (job.value_bytes == 8 && n >= sampled_pairs_least ? 2.4f : 3.4f) + 2 * (1 - frequent) + 4 * rare;
     const sampled_cost cost = cost_of_samples(job, passes, n);
-    const float copied = copies <= many_copies_wide || copies >= own_bucket_copies ? 0
-                         : copies < hundreds_of_copies                             ? cost.dozens
-                                                                                   : cost.more,
+    const float copied = copies <= many_copies_wide    ? cost.few
+                         : copies < hundreds_of_copies ? cost.dozens
+                         : copies < own_bucket_copies  ? cost.more
+                                                       : 0,
                 saved = float(passes) - cost.launches * (sampled_launches / float(n)) - cost.any -
                         (cost.rare + copied) * rare - cost.others * (1 - frequent - rare) - (tops ? 2 : 0);
-    return saved > sampled_margin && (saved > cost.uneven * rare || saved > cost.uneven * rare * gaps.uneven());
+    if (saved <= sampled_margin || (saved <= cost.uneven * rare && saved <= cost.uneven * rare * gaps.uneven()))
+        return false;
+    if (rare < 0.5f || saved > sampled_margin + sampled_close * rare || !takes_wide_sample(job, n))
+        return true;
+    const float close = gaps.close(n);
+    return close < close_least || close > close_most;
 }
 
 /* Whether a sample sort, if it pays, is better than top digits whose buckets are of one value each, for it takes one

@@ -232,19 +232,6 @@ __attribute__((noinline)) __device__ inline float uneven_share(const sort_plan *
     return float(uneven) / float(max(gaps, 1u));
 }
 
-/* The same, found when it is asked for first: by the CTA. */
-struct sample_gaps {
-    const sort_plan *plan;
-    uint64_t *memory; /* shared, for the sample */
-    float share = -1;
-
-    __device__ float uneven() {
-        if (share < 0)
-            share = uneven_share(plan, memory);
-        return share;
-    }
-};
-
 /* How many copies a value has, on average over those of which a sample has one or two keys: of values of which it has
  * lambda each it has lambda exp(-lambda) once, and half of lambda times that twice. */
 __device__ inline float copies_of(float once, float twice, uint32_t samples, uint64_t n) {
@@ -340,6 +327,46 @@ __device__ bool few_share(const sort_plan *plan, uint64_t n, uint32_t *table, ui
                 run = run_of_equal(__ldcg(&plan->repeats));
     return explains_pairs(1, pairs - equal, n, size) && explains_pairs(1 + 3 * (run - 1), equal, n, size);
 }
+
+/* How many keys lie above a key within two gaps between keys, as wide as these are on average on the denser side of it,
+ * equal ones left out: two where codes are spread smoothly, as many as a cluster has where they lie in clusters. From
+ * some of the wide sample, in order. codes: shared memory for close_samples. By the CTA. */
+__attribute__((noinline)) __device__ inline float close_keys(const sort_plan *plan, uint64_t n, uint64_t *codes) {
+    constexpr int threads = 512;                        /* at least */
+    constexpr uint32_t size = close_samples, reach = 4; /* neighbours of a gap on a side */
+    __shared__ uint32_t close;
+    for (uint32_t s = threadIdx.x; s < size; s += blockDim.x)
+        codes[s] = __ldcg(plan->wide_sample + s);
+    if (threadIdx.x == 0)
+        close = 0;
+    merged_tile<merged_pieces(size, threads), uint64_t, false>(codes, size).sort();
+    uint32_t own = 0;
+    for (uint32_t s = threadIdx.x + reach; s + 1 + reach < size; s += blockDim.x) {
+        const float gap = float(codes[s + 1] - codes[s]), below = float(codes[s] - codes[s - reach]),
+                    above = float(codes[s + 1 + reach] - codes[s + 1]);
+        own += gap > 0 && gap < 2 * (fminf(below, above) / reach) * (float(size) / float(n));
+    }
+    own = warp_sum(own);
+    if (threadIdx.x % 32 == 0)
+        atomicAdd(&close, own);
+    __syncthreads();
+    return float(close) * float(n) / (float(size) * float(size));
+}
+
+/* What a plan asks of samples in order, by the CTA. */
+struct sample_gaps {
+    const sort_plan *plan;
+    uint64_t *memory; /* shared, for close_samples, and for the smaller sample */
+    float share = -1;
+
+    /* uneven_share(), found when it is asked for first. */
+    __device__ float uneven() {
+        if (share < 0)
+            share = uneven_share(plan, memory);
+        return share;
+    }
+    __device__ float close(uint64_t n) const { return close_keys(plan, n, memory); }
+};
 
 /* From a key, a bucket should hold less than three quarters of `reach` keys. */
 __device__ inline bool few_pairs(float pairs, uint64_t n, uint32_t reach, uint32_t samples = sample_size) {
