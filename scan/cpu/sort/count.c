@@ -23,13 +23,19 @@ enum {
     LISTED = 8
 };
 
+/* So many counters has a table with one of each value. */
+static size_t table_counters(size_t values) { return scan_sort_counter_of(values - 1) + 1; }
+
 /* How many values a range may have. There must be so many keys of each, on average, that the table does not cost more
  * than it saves; and for keys of 4 or 8 bytes each thread needs room for a table with two counters of each value. */
 static uint64_t max_values(const scan_sort_job *j) {
     const size_t keys_a_value = j->plan.key_bytes == 2 ? 2 : 4;
     const size_t tables = j->plan.key_bytes <= 2 ? j->n : j->n / j->plan.threads / 2;
-    return scan_sort_smaller(scan_sort_smaller(tables * j->plan.key_bytes / sizeof(uint32_t), j->n / keys_a_value),
-                             MAX_VALUES);
+    const size_t counters = tables * j->plan.key_bytes / sizeof(uint32_t),
+                 gaps = counters / SCAN_SORT_COUNTED_VALUES + 1;
+    return scan_sort_smaller(
+        scan_sort_smaller(counters - scan_sort_smaller(gaps * SCAN_SORT_GAP_VALUES, counters), j->n / keys_a_value),
+        MAX_VALUES);
 }
 
 /* What a sample says of the keys. */
@@ -117,7 +123,7 @@ typedef struct tables {
 } tables;
 
 static tables make_tables(const scan_sort_job *j, uint64_t least, size_t values, bool repeats) {
-    const size_t room = j->n * j->plan.key_bytes / sizeof(uint32_t) / values;
+    const size_t room = j->n * j->plan.key_bytes / sizeof(uint32_t) / table_counters(values);
     tables t = {least, values, (unsigned)scan_sort_smaller(room, j->plan.threads), 1};
     if (repeats && room >= SCAN_SORT_MANY_COUNTERS * (size_t)t.threads && j->n / t.threads >= KEYS_A_VALUE * values)
         t.counters = SCAN_SORT_MANY_COUNTERS;
@@ -127,7 +133,7 @@ static tables make_tables(const scan_sort_job *j, uint64_t least, size_t values,
 }
 
 static uint32_t *table_of(const scan_sort_job *j, const tables *t, unsigned thread) {
-    return (uint32_t *)j->temporary.keys + thread * t->values * t->counters;
+    return (uint32_t *)j->temporary.keys + thread * table_counters(t->values) * t->counters;
 }
 
 static void count_part(const scan_sort_job *j, const tables *t, const narrow_sample *sample, unsigned thread) {
@@ -135,7 +141,7 @@ static void count_part(const scan_sort_job *j, const tables *t, const narrow_sam
         return;
     const size_t share = j->n / t->threads, begin = share * thread,
                  end = thread + 1 == t->threads ? j->n : begin + share;
-    memset(table_of(j, t, thread), 0, t->values * t->counters * sizeof(uint32_t));
+    memset(table_of(j, t, thread), 0, table_counters(t->values) * t->counters * sizeof(uint32_t));
     scan_sort_counting counting = {.order = j->order,
                                    .keys = j->in.keys,
                                    .begin = begin,
@@ -153,19 +159,23 @@ static void count_part(const scan_sort_job *j, const tables *t, const narrow_sam
 SCAN_INLINE uint64_t add_table(uint32_t *sums, const uint32_t *table, size_t begin, size_t end, unsigned counters,
                                bool is_first) {
     uint64_t keys = 0;
-    for (size_t v = begin; v < end; v++) {
-        uint32_t sum = 0;
-        for (unsigned c = 0; c < counters; c++)
-            sum += table[v * counters + c];
-        sums[v - begin] = is_first ? sum : sums[v - begin] + sum;
-        keys += sum;
+    for (size_t v = begin, stop; v < end; v = stop) {
+        const uint32_t *at = table + (scan_sort_counter_of(v) - v) * counters;
+        stop = scan_sort_smaller((v / SCAN_SORT_COUNTED_VALUES + 1) * SCAN_SORT_COUNTED_VALUES, end);
+        for (; v < stop; v++) {
+            uint32_t sum = 0;
+            for (unsigned c = 0; c < counters; c++)
+                sum += at[v * counters + c];
+            sums[v - begin] = is_first ? sum : sums[v - begin] + sum;
+            keys += sum;
+        }
     }
     return keys;
 }
 
 /* The counts of a thread's share of the values, from value `begin` on: in its part of the first table. */
 static uint32_t *sums_of(const scan_sort_job *j, const tables *t, size_t begin) {
-    return table_of(j, t, 0) + begin * t->counters;
+    return table_of(j, t, 0) + scan_sort_counter_of(begin) * t->counters;
 }
 
 /* Sums the tables in the first one, for this thread's share of the values. Returns how many keys have these values. */
