@@ -3,18 +3,13 @@
  * The plans that are made from surveys of keys of every kind. A plan with more work than necessary still sorts, only
  * more slowly, and no comparison of results finds that.
  */
-#include <utility>
-
-#include "direct.cuh"
 #include "sampled_keys.cuh"
-#include "scan/cuda/sort/instance.cuh"
-
-using namespace scan_cuda;
+#include "survey.cuh"
 
 /* Enough keys to count codes of one bit more than a CTA counts. */
 constexpr size_t n = GPU_EMULATED ? 60000 : narrow_copies << (narrow_counted_bits + 1);
 
-static gpu_array d_keys, d_keys_out, d_plan, d_counts, d_state;
+static gpu_array d_keys, d_keys_out, d_counts;
 static uint64_t rng = 47;
 
 /* ---- keys -------------------------------------------------------------------------------------------------------- */
@@ -237,28 +232,6 @@ static const plan_case cases[] = {
      FINISH_NOTHING, true, false, 8},
 };
 
-template <bool wide> static sort_survey_kernel survey_of_type(scan_type type) {
-    switch (type) {
-    case SCAN_U8: return survey_of<uint8_t, wide>();
-    case SCAN_U16: return survey_of<uint16_t, wide>();
-    case SCAN_U32: return survey_of<uint32_t, wide>();
-    case SCAN_U64: return survey_of<uint64_t, wide>();
-    case SCAN_F32: return survey_of<float, wide>();
-    default: return survey_of<double, wide>();
-    }
-}
-
-/* A state with a word for tiles, and a plan of any bits: what a survey finds. */
-static scan_state fresh_state() {
-    static uint64_t words[scan_state_bytes(1, 0) / 8];
-    return make_scan_state(gpu_put(&d_state, words, COUNT(words), 8, 0), sizeof words, 0);
-}
-
-static sort_plan *any_plan(sort_plan *plan) {
-    memset(plan, 0x5a, sizeof *plan);
-    return static_cast<sort_plan *>(gpu_put(&d_plan, plan, 1, sizeof *plan, 0));
-}
-
 /* What choose() of sort.cu says of such a job, with buckets that one digit of n keys makes or does not. */
 static sort_job job_of(const plan_case *c, const void *in, void *out, sort_plan *plan) {
     const uint32_t size = uint32_t(scan_type_size(c->type));
@@ -294,16 +267,6 @@ static sort_job job_of(const plan_case *c, const void *in, void *out, sort_plan 
     job.state = fresh_state();
     job.plan = plan;
     return job;
-}
-
-static void run_survey(const sort_survey_kernel &survey, sort_job job, uint64_t ctas) {
-    bool second = false;
-    uint32_t survey_ctas = uint32_t(ctas);
-    void *arguments[] = {&job, &second}, *plan_arguments[] = {&job, &survey_ctas};
-    for (const void *kernel : {survey.kernel, survey.plan_kernel})
-        cuda_ok(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, survey.shared_bytes));
-    direct_launch(survey.kernel, ctas, survey.threads, arguments, size_t(survey.shared_bytes));
-    direct_launch(survey.plan_kernel, 1, survey.threads, plan_arguments, size_t(survey.shared_bytes));
 }
 
 /* Passes over all eight digits of an argsort's keys, each of which hands on the bits that the others need. */
@@ -374,130 +337,7 @@ static void every_way(void **state) {
     }
 }
 
-/* ---- order ------------------------------------------------------------------------------------------------------- */
-
-constexpr size_t order_most = 20000;
-
-/* Rising or falling keys, a few values often, two of which change places, or none do. */
-static void fill_order(uint8_t *keys, size_t size, size_t count, bool descending, bool swapped) {
-    for (size_t i = 0; i < count; i++) {
-        const uint64_t at = descending ? count - 1 - i : i, key = size == 1 ? at * 200 / count : at / 2;
-        memcpy(keys + i * size, &key, size);
-    }
-    if (!swapped)
-        return;
-    const size_t at = random_below(&rng, count - 8), to = at + 1 + random_below(&rng, 7);
-    for (size_t b = 0; b < size; b++)
-        std::swap(keys[at * size + b], keys[to * size + b]);
-}
-
-/* What the survey says of order, and its counts of the last digit, are those of a plain loop. */
-static void check_order(scan_type type, bool wide, int round) {
-    static uint8_t keys[order_most * 8];
-    const size_t size = scan_type_size(type), count = 9 + random_below(&rng, order_most - 9), from = round % 2;
-    fill_order(keys, size, count, round & 2, round & 4);
-    sort_job job = {};
-    job.keys_in = gpu_put(&d_keys, keys, count, size, from);
-    job.keys_out = gpu_put(&d_keys_out, NULL, count, size, from);
-    job.n = count;
-    job.ties = round & 8;
-    job.order.begin = round & 16 ? 2 : 0;
-    job.bits = uint32_t(8 * size) - job.order.begin;
-    job.order.mask = ~0ull >> (64 - job.bits) << job.order.begin;
-    job.order.flip = round & 32 ? 1ull << (8 * size - 1) : 0;
-    job.key_bytes = uint32_t(size);
-    static sort_plan plan;
-    job.plan = any_plan(&plan);
-    job.state = fresh_state();
-
-    static unsigned long long counts[radix];
-    memset(counts, 0, sizeof counts);
-    uint64_t last = 0;
-    bool falls = false, rises = false;
-    for (size_t i = 0; i < count; i++) {
-        uint64_t key = 0;
-        memcpy(&key, keys + i * size, size);
-        const uint64_t code = ((key ^ job.order.flip) & job.order.mask) >> job.order.begin;
-        counts[code % radix]++;
-        falls |= i > 0 && code < last;
-        rises |= i > 0 && (job.ties ? code >= last : code > last);
-        last = code;
-    }
-    const sort_survey_kernel survey = wide ? survey_of_type<true>(type) : survey_of_type<false>(type);
-    run_survey(survey, job, 3);
-    gpu_get(&d_plan, &plan);
-    if ((plan.falls != 0) != falls || (plan.rises != 0) != rises || memcmp(plan.counts[0], counts, sizeof counts) != 0)
-        fail_msg("%s, round %d, %zu keys: falls %u, not %d, rises %u, not %d, or other counts", scan_type_name(type),
-                 round, count, plan.falls, falls, plan.rises, rises);
-}
-
-static void order_and_counts(void **state) {
-    (void)state;
-    gpu_need();
-    static const scan_type types[] = {SCAN_U8, SCAN_U16, SCAN_U32};
-    int shared_bytes;
-    cuda_ok(cudaDeviceGetAttribute(&shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0));
-    for (scan_type type : types)
-        for (int round = 0; round < 64; round++) {
-            check_order(type, false, round);
-            if (survey_of_type<true>(type).shared_bytes + 4096 <= shared_bytes)
-                check_order(type, true, round);
-        }
-}
-
-/* ---- places in an interval
- * ------------------------------------------------------------------------------------------- */
-
-static uint64_t any_distance(uint64_t size) {
-    const uint64_t z = random_u64(&rng) >> random_below(&rng, 64);
-    return size == ~0ull ? z : z % (size + 1);
-}
-
-/* Codes of an interval have places in their order, none beyond the last; of a small interval each has its own. */
-static void places_in_intervals(void **state) {
-    (void)state;
-    for (int round = 0; round < 20000; round++) {
-        const uint64_t size = round ? random_u64(&rng) >> random_below(&rng, 64) : ~0ull,
-                       first = size == ~0ull ? 0 : any_distance(~0ull - size);
-        const sort_interval interval = {first, first + size};
-        assert_int_equal(interval.is_exact(), size < 1u << offset_bits);
-        for (int pair = 0; pair < 8; pair++) {
-            const uint64_t from = any_distance(size), near = any_distance(size - from) >> 8 * (pair % 4),
-                           low = pair < 4 ? from : size - (from + near), high = low + near;
-            const uint32_t place = interval.offset_of(first + low), next = interval.offset_of(first + high);
-            if (place > next || next >> offset_bits || (interval.is_exact() && low < high && place == next))
-                fail_msg("of an interval of %llu codes, %llu has place %u and %llu has %u", (unsigned long long)size,
-                         (unsigned long long)low, place, (unsigned long long)high, next);
-        }
-        assert_int_equal(interval.offset_of(first), 0);
-    }
-}
-
-/* Samples of any number of keys have them from everywhere, beyond 2^32 keys from places of every remainder too. */
-static void places_of_samples(void **state) {
-    (void)state;
-    const uint64_t sizes[] = {1, 5, 1ull << 20, ~0u, 1ull << 32, (1ull << 32) + 1, 5ull << 32, 1ull << 40};
-    for (uint64_t n : sizes) {
-        const uint64_t step = (n >> 32) + 1;
-        uint32_t parts[8] = {}, multiples = 0;
-        for (uint32_t s = 0; s < sample_size; s++) {
-            const uint64_t place = uniform_place(s, n);
-            assert_true(place < n);
-            parts[place / (n / 8 + 1)]++;
-            multiples += place % step == 0;
-        }
-        for (uint32_t part : parts)
-            if (n >= 1 << 20 && (part < sample_size / 8 - 64 || part > sample_size / 8 + 64))
-                fail_msg("of %llu keys the sample has %u from an eighth", (unsigned long long)n, part);
-        if (step > 1 && multiples > sample_size / step + 1)
-            fail_msg("of %llu keys %u of the sample have places that are multiples of %llu", (unsigned long long)n,
-                     multiples, (unsigned long long)step);
-    }
-}
-
 int main(int argc, char **argv) {
-    static const gpu_test tests[] = {
-        GPU_TEST(GPU_MATRIX | GPU_SMALL, places_of_samples), GPU_TEST(GPU_MATRIX | GPU_SMALL, every_way),
-        GPU_TEST(GPU_MATRIX | GPU_SMALL, order_and_counts), GPU_TEST(GPU_MATRIX | GPU_SMALL, places_in_intervals)};
+    static const gpu_test tests[] = {GPU_TEST(GPU_MATRIX | GPU_SMALL, every_way)};
     return gpu_main("gpu_sort_plan", tests, sizeof tests / sizeof tests[0], argc, argv);
 }
