@@ -23,7 +23,7 @@ enum {
     LISTED = 8
 };
 
-/* So many counters has a table with one of each value. */
+/* Counters of a table with one for each value, gaps included. */
 static size_t table_counters(size_t values) { return scan_sort_counter_of(values - 1) + 1; }
 
 /* How many values a range may have. There must be so many keys of each, on average, that the table does not cost more
@@ -32,10 +32,8 @@ static uint64_t max_values(const scan_sort_job *j) {
     const size_t keys_a_value = j->plan.key_bytes == 2 ? 2 : 4;
     const size_t tables = j->plan.key_bytes <= 2 ? j->n : j->n / j->plan.threads / 2;
     const size_t counters = tables * j->plan.key_bytes / sizeof(uint32_t),
-                 gaps = counters / SCAN_SORT_COUNTED_VALUES + 1;
-    return scan_sort_smaller(
-        scan_sort_smaller(counters - scan_sort_smaller(gaps * SCAN_SORT_GAP_VALUES, counters), j->n / keys_a_value),
-        MAX_VALUES);
+                 gaps = counters / SCAN_SORT_COUNTED_VALUES * SCAN_SORT_GAP_VALUES;
+    return scan_sort_smaller(scan_sort_smaller(counters - gaps, j->n / keys_a_value), MAX_VALUES);
 }
 
 /* What a sample says of the keys. */
