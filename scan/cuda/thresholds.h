@@ -6,6 +6,7 @@
 #ifndef SCAN_CUDA_THRESHOLDS_H
 #define SCAN_CUDA_THRESHOLDS_H
 
+#include <cstddef>
 #include <cstdint>
 
 /* ---- prefix ------------------------------------------------------------------------------------------------------ */
@@ -50,8 +51,8 @@ constexpr uint32_t crowded_share = 4, crowded_passes = 4;
 /* From so many keys on the survey takes a wide sample, each CTA some keys of it: it tells of codes by intervals, and
  * whether keys will crowd the local stage's bins. */
 constexpr uint64_t wide_sample_least = 1u << 22;
-/* So many of its codes are put in order to see whether keys lie close together, and so many do then, at least
- * (close_keys()). */
+/* So many of its codes are put in order to see whether keys lie close together. From so many keys within two gaps of
+ * each other on they do (close_keys()). */
 constexpr uint32_t close_samples = 1u << 12;
 constexpr float close_least = 40;
 /* From so many keys on there is time for larger parts of a larger sample. */
@@ -129,10 +130,10 @@ constexpr uint32_t large_ctas = 8, large_rows = 8;
 constexpr uint64_t wide_survey_least = 1u << 23, labels_least = 1u << 23, narrow_least = 1u << 24,
                    fill_words_least = 3u << 21;
 
-/* Sample sort: whether an SM has room for large buckets, whose bins can be divided; threads of its CTAs, the most
- * buckets that a region is split into, and how many units a CTA of a level works through, at least, so that all CTAs
- * end together. */
-constexpr bool samplesort_is_roomy(int capability) { return is_roomy(capability); }
+/* Sample sort: whether an SM has room for large buckets, whose bins can be divided, of elements with values of so many
+ * bytes (the emulator tells by these, so that tests have both); threads of its CTAs, the most buckets that a region is
+ * split into, and how many units a CTA of a level works through, at least, so that all CTAs end together. */
+constexpr bool samplesort_is_roomy(int capability, size_t) { return is_roomy(capability); }
 constexpr int samplesort_threads = 512, samplesort_children = 256, samplesort_units_each = 4;
 /* From so many 8-byte keys on a sample sort may take less time than passes, if so many digits decide; samples_pay()
  * says whether. */

@@ -5,6 +5,7 @@
 #ifndef EMULATED_THRESHOLDS_H
 #define EMULATED_THRESHOLDS_H
 
+#include <cstddef>
 #include <cstdint>
 
 namespace scan_cuda {
@@ -33,7 +34,7 @@ constexpr int large_threads = 256;
 constexpr uint32_t large_passes_each = 32, large_ctas = 4, large_rows = 2;
 constexpr uint64_t finish_least = 40000, wide_survey_least = 20000, labels_least = 9000, narrow_least = 9000,
                    fill_words_least = 9000;
-constexpr bool samplesort_is_roomy(int) { return true; }
+constexpr bool samplesort_is_roomy(int, size_t value_bytes) { return value_bytes < 8; }
 constexpr int samplesort_threads = 128, samplesort_children = 16, samplesort_units_each = 1;
 constexpr uint64_t sampled_least = 25000, sampled_pairs_least = 70000, sampled_wide_pairs_least = 40000;
 constexpr uint32_t sampled_digits = 6, sampled_pairs_digits = 4;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Contexts where no test can order it from a real device, in the emulator only: no device, an old driver, and every
- * call of the CUDA runtime failing in turn, once or for ever.
+ * Contexts, where something fails that no test can order from a real device, in the emulator only: no device, an old
+ * driver, and every call of the CUDA runtime failing in turn, once or for ever.
  */
 #include <cuda_runtime_api.h>
 
@@ -10,6 +10,7 @@
 
 static void without_a_device(void **state) {
     (void)state;
+    set_input();
     scan_ctx *ctx;
     char detail[256];
     scan_options options = {
@@ -243,6 +244,7 @@ static void every_call_fails_in_turn(void **state) {
     print_message("%u points, %u of them felt\n", points, failures);
     assert_true(points > 1000 && failures > points / 4);
 }
+
 int main(int argc, char **argv) {
     static const gpu_test tests[] = {
         GPU_TEST(GPU_SMALL, without_a_device),

@@ -6,11 +6,12 @@
  */
 #include "gpu_sort.h"
 
-/* Around: a bucket of the local stage (in the emulator 1,024 and 2,048), half of one for every child, where levels
- * change, tiles, and units. */
-static const size_t sizes[] = {0,    1,    2,    31,   33,    1023,  1024,  1025,  2047,  2048,   2049,    3000,   4096,
-                               4097, 8191, 8192, 8193, 16383, 16385, 20000, 32769, 40000, 100003, 1600001, 4000037};
-enum { SIZES = sizeof sizes / sizeof sizes[0], SMALL_SIZES = 22 };
+/* Around: a bucket of the local stage (in the emulator 1,024 and 2,048, or 640 with 8-byte values), half of one for
+ * every child, where levels change, tiles, and units. */
+static const size_t sizes[] = {0,     639,   640,   641,   1,     2,      31,      33,     1023, 1024,
+                               1025,  2047,  2048,  2049,  3000,  4096,   4097,    8191,   8192, 8193,
+                               16383, 16385, 20000, 32769, 40000, 100003, 1600001, 4000037};
+enum { SIZES = sizeof sizes / sizeof sizes[0], SMALL_SIZES = 25 };
 
 static const scan_type types[] = {SCAN_U32, SCAN_I32, SCAN_F32, SCAN_U64, SCAN_I64, SCAN_F64};
 enum { TYPES = sizeof types / sizeof types[0] };
@@ -74,7 +75,7 @@ static uint64_t clusters(size_t i, size_t n, uint64_t z) {
     return random_mix(cluster) + (random_mix(z) & ((1ull << cluster) - 1));
 }
 /* Clusters in clusters: of twelve bits after twelve there are three values, but one key in eight is anywhere in its
- * cluster, and one in eight has hundreds of copies, which are its first ones. */
+ * cluster, and one in eight is one of the few that have a hundred copies or more. */
 static uint64_t nested_clusters(size_t i, size_t n, uint64_t z) {
     (void)i, (void)n;
     uint64_t key = 0;

@@ -87,7 +87,7 @@ static lists read_lists(const layout &l, char *workspace, size_t bytes) {
 
 static layout layout_here(size_t value_bytes, size_t n, bool argsort) {
     const scan_cuda::context_state *context = scan_cuda::state_of(gpu);
-    return lay_out(8, value_bytes, n, argsort, scan_cuda::samplesort_is_roomy(context->capability),
+    return lay_out(8, value_bytes, n, argsort, scan_cuda::samplesort_is_roomy(context->capability, value_bytes),
                    uint64_t(context->sm_count) * 2);
 }
 

@@ -40,9 +40,9 @@ template <class K, int value_bytes> constexpr int tile_rows = tile_rows_of(is_wi
 __host__ __device__ constexpr int local_rows_of(bool wide, bool roomy) { return (roomy ? 16 : 10) / (wide ? 2 : 1); }
 
 #ifdef __CUDA_ARCH__
-constexpr bool has_room = samplesort_is_roomy(__CUDA_ARCH__ / 10);
+template <int value_bytes> constexpr bool has_room = samplesort_is_roomy(__CUDA_ARCH__ / 10, value_bytes);
 #else
-constexpr bool has_room = samplesort_is_roomy(0); /* in the emulator */
+template <int value_bytes> constexpr bool has_room = samplesort_is_roomy(0, value_bytes); /* in the emulator */
 #endif
 
 /* ---- lists ------------------------------------------------------------------------------------------------------- */

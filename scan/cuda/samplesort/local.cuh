@@ -169,7 +169,7 @@ template <class Shape> __device__ void join(bucket &b, bucket &other) {
 
 template <class K, int value_bytes>
 __global__ void __launch_bounds__(threads, 2) local_kernel(const __grid_constant__ job j) {
-    using shape = local_shape<K, value_bytes, has_room>;
+    using shape = local_shape<K, value_bytes, has_room<value_bytes>>;
     __shared__ bucket listed[2][2];
     grid_dependency_wait();
     const uint32_t count = j.levels ? j.counts->buckets : 0;

@@ -6,10 +6,12 @@
  *     11 | 1000000 1000001 1000011 1000010 | 52           the second one has four keys, which differ in the lowest bits
  *     11 | 1000000 | 1000001 | 1000010 | 1000011 | 52     it is divided by two bits, for four keys have four numbers
  *
+ * In truth it has more than eight keys: fewer are compared with each other sooner.
+ *
  * A group is divided by the highest bits in which its keys differ, so that bits that all of them share cost nothing. It
  * may leave groups that are too large, which are divided again.
  *
- * Work: a key takes two atomics and some ten accesses of shared memory a level. Barriers: nine a level. Where buckets
+ * Work: a key takes two atomics and some ten accesses of shared memory a level. Barriers: ten a level. Where buckets
  * were merged before, a sort takes up to 1/1.2 of the time, on average over all keys 1/1.02 (H200, 2026-11-30:
  * tools/bench --device cuda --algorithm sample --hunt 60 --seed 20261541 --type u64,i64,f64 --min-n 4200000 --max-n
  * 2^27).
@@ -26,7 +28,8 @@ namespace scan_cuda {
 namespace samplesort {
 
 constexpr int group_levels = 3;
-constexpr uint32_t dense_share = 8; /* bins are divided if one key in so many is in one with more than a few */
+/* Bins are divided if one key in so many is in one with more than a few, and differs from the first one there. */
+constexpr uint32_t dense_share = 8;
 
 /* What has become of a bucket's bins, for the whole CTA. */
 struct divided {
@@ -63,7 +66,8 @@ template <class K, int value_bytes, class Shape> class bucket_groups {
         return reinterpret_cast<uint32_t *>(shared.ranks.counters)[begin / few];
     }
 
-    /* Whether some group is crowded, or more than `most` keys are in groups of more than a few. Finds copies. */
+    /* Whether some group is crowded, or more than `most` keys, in groups of more than a few, differ from the first one
+     * there. Finds copies. */
     __device__ bool is_crowded(uint32_t most) {
         uint32_t dense = 0;
         bool many = false, crowded = false;
@@ -184,8 +188,8 @@ template <class K, int value_bytes, class Shape> class bucket_groups {
     }
 };
 
-/* Divides bins of many keys, if they are many. By the CTA, with a barrier at either end. Not made part of the kernel,
- * whose registers it would take. */
+/* Divides bins of many keys, if they are many. By the CTA, after a barrier, and with one at its end. Not made part of
+ * the kernel, whose registers it would take. */
 template <class K, int value_bytes, class Shape>
 __attribute__((noinline)) __device__ divided divide_bins(local_shared<K, value_bytes, Shape> &shared, uint32_t size,
                                                          bin_range<K> range, K mask) {

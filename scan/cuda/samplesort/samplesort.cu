@@ -47,10 +47,13 @@ static const kernels table[2][3] = {
     {kernels_of<uint64_t, 0>(), kernels_of<uint64_t, 4>(), kernels_of<uint64_t, 8>()},
 };
 
-static bool roomy(const scan_ctx *ctx) { return samplesort_is_roomy(state_of(ctx)->capability); }
+static bool roomy(const scan_ctx *ctx, size_t value_bytes) {
+    return samplesort_is_roomy(state_of(ctx)->capability, value_bytes);
+}
 
 static layout layout_of(const scan_ctx *ctx, size_t key_bytes, size_t value_bytes, uint64_t n, bool argsort) {
-    return lay_out(key_bytes, value_bytes, n, argsort, roomy(ctx), uint64_t(state_of(ctx)->sm_count) * ctas_each);
+    return lay_out(key_bytes, value_bytes, n, argsort, roomy(ctx, value_bytes),
+                   uint64_t(state_of(ctx)->sm_count) * ctas_each);
 }
 
 static job job_of(const layout &l, const sort_job &given, char *scratch, bool in_place, bool planned) {
@@ -78,6 +81,7 @@ static job job_of(const layout &l, const sort_job &given, char *scratch, bool in
 static scan_status run(scan_ctx *ctx, const sort_job &given, char *scratch, bool in_place, bool planned) {
     const layout l = layout_of(ctx, given.key_bytes, given.value_bytes, given.n, given.keys_out == nullptr);
     const kernels &k = table[given.key_bytes / 4 - 1][given.value_bytes / 4];
+    const bool room = roomy(ctx, given.value_bytes);
     job j = job_of(l, given, scratch, in_place, planned);
     const uint64_t most = uint64_t(state_of(ctx)->sm_count) * ctas_each;
     const uint64_t units = given.n / l.unit_keys + l.most_regions, ctas = units < most ? units : most;
@@ -86,10 +90,10 @@ static scan_status run(scan_ctx *ctx, const sort_job &given, char *scratch, bool
     for (uint32_t level = 0; level < l.levels; level++) {
         void *arguments[] = {&j, &level};
         SCAN_TRY(launch_pdl(ctx, k.split, ctas, threads, arguments, 0));
-        SCAN_TRY(launch_pdl(ctx, k.move.kernel, ctas, threads, arguments, k.move.shared_bytes[roomy(ctx)]));
+        SCAN_TRY(launch_pdl(ctx, k.move.kernel, ctas, threads, arguments, k.move.shared_bytes[room]));
     }
     void *arguments[] = {&j};
-    return launch_pdl(ctx, k.local.kernel, l.levels ? most : 1, threads, arguments, k.local.shared_bytes[roomy(ctx)]);
+    return launch_pdl(ctx, k.local.kernel, l.levels ? most : 1, threads, arguments, k.local.shared_bytes[room]);
 }
 
 } /* namespace samplesort */
@@ -106,10 +110,10 @@ size_t samplesort_zeroed_bytes(void) { return align_up(sizeof(samplesort::list_c
 
 scan_status samplesort_open(scan_ctx *ctx) {
     for (const auto &row : samplesort::table)
-        for (const samplesort::kernels &k : row)
-            for (const samplesort::cut *c : {&k.move, &k.local})
+        for (size_t value_bytes : {0, 4, 8})
+            for (const samplesort::cut *c : {&row[value_bytes / 4].move, &row[value_bytes / 4].local})
                 SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(c->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                        int(c->shared_bytes[samplesort::roomy(ctx)])));
+                                                        int(c->shared_bytes[samplesort::roomy(ctx, value_bytes)])));
     return SCAN_OK;
 }
 

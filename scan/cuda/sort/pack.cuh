@@ -11,9 +11,8 @@
  *                                that begin in the lower word are the kernels for 8-byte keys, the others the kernels
  *                                for codes, which the upper words are
  *
- * That runs are short is a guess (top_digits.cuh): of very many keys, long runs of different ones are sorted by
- * clusters (large.cuh), and after still longer ones, or too many, all begins again; of fewer keys it does after any
- * long one.
+ * That runs are short is a guess (top_digits.cuh): long runs of different keys are sorted by clusters (large.cuh), and
+ * after still longer ones, or too many, all begins again.
  *
  * Bytes moved for a key of eight digits and an index of 4 bytes: 72 for codes of the top four, and what the runs take;
  * 140 for the keys themselves, which have 8 bytes after the first pass, then 6, 6, 4, 4, 4, 4 and none; 180 if they

@@ -136,8 +136,8 @@ __device__ inline float rare_share(const sample_counts &equal) {
 
 /* How many passes over all keys take as long as a sample sort of 8-byte keys and what comes before it: its launches, as
  * long as a pass over such a share of sampled_launches keys; of any keys; in addition, of rare ones, the share of them
- * times that; of keys that are neither rare nor frequent; of rare ones of which values have a dozen copies at most,
- * dozens, or more; and of rare ones, if the sample's gaps were all uneven. */
+ * times that; of keys that are neither rare nor frequent; of rare ones of which values have few copies, dozens, or
+ * more; and of rare ones, if the sample's gaps were all uneven. */
 struct sampled_cost {
     float launches, any, rare, others, few, dozens, more, uneven;
 };
@@ -192,8 +192,8 @@ __device__ inline uint32_t sampled_digits_of(const sort_plan *plan) {
 
 /* Whether a sample sort, if one may follow, takes less time than passes over all digits, from the share of the keys
  * that are rare, those of values that the sample has once or twice. Keys of other values lie where they belong after
- * its first level or its second one. Where codes are spread so unevenly that bins of the local stage are crowded, and
- * buckets merged, rare keys cost more. A sort of pairs with 4-byte keys takes as long as 2.4 passes or, with 4-byte
+ * its first level or its second one. Where codes are spread so unevenly that bins of the local stage are crowded, or
+ * lie close together, rare keys cost more. A sort of pairs with 4-byte keys takes as long as 2.4 passes or, with 4-byte
  * values, 3.4, and 2 more for keys that are not frequent, which the first level does not put where they belong, and 4
  * more for rare ones: fitted to 246 sets, 2026-11-27, --verb pairs --seed 4343 and 5151 --min-n 2^26 --max-n 2^28
  * --type u32,i32,f32; of fewer it took up to 0.8 passes more (2026-11-29: 8.4 to 60 million, --verb pairs --seed 5512,

@@ -332,8 +332,8 @@ __device__ bool few_share(const sort_plan *plan, uint64_t n, uint32_t *table, ui
  * equal ones left out: two where codes are spread smoothly, as many as a cluster has where they lie in clusters. From
  * some of the wide sample, in order. codes: shared memory for close_samples. By the CTA. */
 __attribute__((noinline)) __device__ inline float close_keys(const sort_plan *plan, uint64_t n, uint64_t *codes) {
-    constexpr int threads = 512;                        /* at least */
-    constexpr uint32_t size = close_samples, reach = 4; /* neighbours of a gap on a side */
+    constexpr int threads = int(sample_size / sample_each); /* at least */
+    constexpr uint32_t size = close_samples, reach = 4;     /* neighbours of a gap on a side */
     __shared__ uint32_t close;
     for (uint32_t s = threadIdx.x; s < size; s += blockDim.x)
         codes[s] = __ldcg(plan->wide_sample + s);
