@@ -24,7 +24,7 @@ enum {
 };
 
 /* Counters of a table with one for each value, gaps included. */
-static size_t table_counters(size_t values) { return scan_sort_counter_of(values - 1) + 1; }
+static size_t table_counters(size_t values) { return scan_sort_counter_of((uint32_t)values - 1) + 1; }
 
 /* How many values a range may have. There must be so many keys of each, on average, that the table does not cost more
  * than it saves; and for keys of 4 or 8 bytes each thread needs room for a table with two counters of each value. */
@@ -158,7 +158,7 @@ SCAN_INLINE uint64_t add_table(uint32_t *sums, const uint32_t *table, size_t beg
                                bool is_first) {
     uint64_t keys = 0;
     for (size_t v = begin, stop; v < end; v = stop) {
-        const uint32_t *at = table + (scan_sort_counter_of(v) - v) * counters;
+        const uint32_t *at = table + (scan_sort_counter_of((uint32_t)v) - v) * counters;
         stop = scan_sort_smaller((v / SCAN_SORT_COUNTED_VALUES + 1) * SCAN_SORT_COUNTED_VALUES, end);
         for (; v < stop; v++) {
             uint32_t sum = 0;
@@ -173,7 +173,7 @@ SCAN_INLINE uint64_t add_table(uint32_t *sums, const uint32_t *table, size_t beg
 
 /* The counts of a thread's share of the values, from value `begin` on: in its part of the first table. */
 static uint32_t *sums_of(const scan_sort_job *j, const tables *t, size_t begin) {
-    return table_of(j, t, 0) + scan_sort_counter_of(begin) * t->counters;
+    return table_of(j, t, 0) + scan_sort_counter_of((uint32_t)begin) * t->counters;
 }
 
 /* Sums the tables in the first one, for this thread's share of the values. Returns how many keys have these values. */

@@ -104,7 +104,7 @@ SCAN_INLINE void count_block(const scan_sort_counting *c, const void *keys, size
         for (size_t lane = p; lane < p + 16; lane++) {
             const uint32_t v =
                 (uint32_t)(scan_sort_code(scan_sort_load(keys, lane, kind.key_bytes), order, kind) - least);
-            places[lane] = (v + v / SCAN_SORT_COUNTED_VALUES * SCAN_SORT_GAP_VALUES) * counters;
+            places[lane] = scan_sort_counter_of(v) * counters;
         }
     if (n == COUNT_AT_ONCE) {
         for (size_t p = 0; p < COUNT_AT_ONCE; p++)
@@ -155,11 +155,12 @@ SCAN_INLINE void count_by(const scan_sort_counting *c, unsigned counters, unsign
     count_block(c, rest, c->end - i, counters, kind);
 #if defined(__AVX512F__)
     for (unsigned k = 1; k < common_n && k < c->common_n; k++) {
-        c->counts[scan_sort_counter_of(c->common[k] - c->least) * counters] += (uint32_t)common.counts[k];
+        c->counts[scan_sort_counter_of((uint32_t)(c->common[k] - c->least)) * counters] += (uint32_t)common.counts[k];
         others_n += common.counts[k];
     }
     if (common_n > 0)
-        c->counts[scan_sort_counter_of(c->common[0] - c->least) * counters] += (uint32_t)(i - c->begin - others_n);
+        c->counts[scan_sort_counter_of((uint32_t)(c->common[0] - c->least)) * counters] +=
+            (uint32_t)(i - c->begin - others_n);
 #else
     (void)others_n;
 #endif

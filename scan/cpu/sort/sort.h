@@ -134,7 +134,9 @@ static inline bool scan_sort_name(scan_sort_values *values, uint64_t key) {
  * the others, and in one set of the cache: 334,696 u16 whose upper seven bits vary, and the others slowly, took 2.8 ms
  * in place of 0.24 (Zen 4, 2026-11-30: tools/bench --hunt 1 --seed 668842975367168534 --threads 2). */
 enum { SCAN_SORT_COUNTED_VALUES = 512, SCAN_SORT_GAP_VALUES = 8 };
-SCAN_INLINE size_t scan_sort_counter_of(size_t v) { return v + v / SCAN_SORT_COUNTED_VALUES * SCAN_SORT_GAP_VALUES; }
+SCAN_INLINE uint32_t scan_sort_counter_of(uint32_t v) {
+    return v + v / SCAN_SORT_COUNTED_VALUES * SCAN_SORT_GAP_VALUES;
+}
 
 /* Keys that are counted: those with the code `least` + v in counts[i * counters ... + counters - 1], where i is
  * scan_sort_counter_of(v). Of many counters one is left over: with an even number, those of values a smaller power of
