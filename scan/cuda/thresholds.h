@@ -90,8 +90,9 @@ constexpr uint64_t intervals_least = 1u << 24;
 constexpr uint32_t intervals_digits = 6;
 /* These codes are tried before a sample sort if at least such a share of the keys is rare, see samples_pay(). */
 constexpr float intervals_rare = 0.5f;
-/* The passes of up to so many keys are one launch, and so do not wait for launches that are not needed; of more keys
- * each pass is one, which waits for the one before in less time. */
+/* The passes of up to so many 4-byte keys alone are one launch. Of more each pass is one: its kernel has registers
+ * enough, and takes up to 7 % less time, though up to 14 % more where few digits vary (H200, 2026-11-30: tools/bench
+ * --device cuda --hunt 30 --seed 20261568 --verb sort --type u32,i32,f32 --min-n 4200000 --max-n 16000000). */
 constexpr uint64_t fused_passes_most = 1u << 22;
 /* From so many 4-byte floats with values of 4 bytes on each pass, if by large tiles, has a launch for keys and one for
  * codes, of which one returns at once, and that of an argsort the one for codes: passes of codes alone take 3 to 4 %

@@ -142,17 +142,21 @@ static scan_status run_fill(scan_ctx *ctx, const sort_choice &c, sort_job job) {
                       arguments, 0);
 }
 
-/* Few keys: all passes of the plan in one launch, as are passes that are seldom needed. More: a launch for each pass,
- * or two of which one returns at once (pass_kinds_least), but that floats of an argsort are always codes. Of many keys,
- * the same for each portion. */
+/* Passes that follow each other are one launch, if they can be: those that are not needed then take no time. Sorts of 4
+ * to 16 million keys take 1.6 to 1.9 % less, of more 0.9 % (H200, 2026-11-30: tools/bench --device cuda --hunt 50
+ * --seed 20261566 --min-n 4200000 --max-n 16000000, --hunt 45 --seed 20261567 --min-n 16000000 --max-n 200000000). Each
+ * is one if keys come by portions; of many 4-byte keys alone, whose kernel for several passes has too few registers
+ * (has_registers_to_loop); and of many 4-byte floats with values of 4 bytes, which have two for each, of which one
+ * returns at once (pass_kinds_least), but that floats of an argsort are always codes. */
 static scan_status run_passes(scan_ctx *ctx, const sort_choice &c, const sort_pass_kernel &pass, sort_job job,
                               uint32_t first, uint32_t count) {
     const sort_pass_cut &cut = cut_of(ctx, pass);
-    const uint32_t portions = uint32_t(ceil_div(c.n, cut.portion)),
-                   together = portions == 1 && (c.n <= fused_passes_most || (c.again_follows && first == max_digits))
-                                  ? count
-                                  : 1;
-    const bool kinds = together == 1 && pass.of_codes && c.n >= pass_kinds_least;
+    const uint32_t portions = uint32_t(ceil_div(c.n, cut.portion));
+    const bool seldom = c.again_follows && first == max_digits,
+               kinds = pass.of_codes && c.n >= pass_kinds_least && !(seldom && portions == 1),
+               one_launch =
+                   portions == 1 && !kinds && (pass.several == pass.kernel || seldom || c.n <= fused_passes_most);
+    const uint32_t together = one_launch ? count : 1;
     const void *kernels[] = {together > 1   ? pass.several
                              : !kinds       ? pass.kernel
                              : job.keys_out ? pass.of_keys
