@@ -51,16 +51,24 @@ constexpr uint32_t crowded_share = 4, crowded_passes = 4;
 /* From so many keys on the survey takes a wide sample, each CTA some keys of it: it tells of codes by intervals, and
  * whether keys will crowd the local stage's bins. */
 constexpr uint64_t wide_sample_least = 1u << 22;
-/* So many of its codes are put in order to see whether keys lie close together. From so many keys within two gaps of
- * each other on they do (close_keys()). */
-constexpr uint32_t close_samples = 1u << 12;
-constexpr float close_least = 40;
+/* From so many keys on the local stage's bins are guessed from all of it, of fewer from half, which takes a quarter of
+ * the time: 5 us in place of 20 (H200, 2026-11-30: tools/bench --device cuda --hunt 1 --seed 10554221632100188283). */
+constexpr uint64_t all_pairs_least = 1u << 25;
+/* So many codes of 8-byte keys are put in order to see how far apart they are, or half as many (gaps.cuh). From so many
+ * keys within two gaps of each other on they lie close together (close_keys()). */
+constexpr uint32_t gap_samples = 1u << 12;
+constexpr float close_least = 20;
+/* From so many keys on that makes a sample sort take longer than passes, see sampled_close. */
+constexpr uint64_t close_many = 20u << 20;
 /* From so many keys on there is time for larger parts of a larger sample. */
 constexpr uint64_t parts_least = 1u << 26;
-/* From so many keys on the gaps of the sample are looked at although three top digits may be enough. That takes 12 us,
- * and seldom changes anything, but then it may save half of the time: 4,194,306 keys took 482 us, and 270 by all digits
- * (H200, 2026-11-29: tools/bench --device cuda --hunt 1 --seed 8055197698098268649). */
+/* From so many keys on the gaps of a sample are looked at although three top digits may be enough. Of fewer the plan
+ * would wait for them. That seldom changes anything, but then it may save half of the time: 4,194,306 keys took 482 us,
+ * and 270 by all digits (H200, 2026-11-29: tools/bench --device cuda --hunt 1 --seed 8055197698098268649). */
 constexpr uint64_t gaps_least = 1u << 21;
+/* From so many keys, by so many digits, on the survey takes no less time than putting a sample in order. */
+constexpr uint64_t gaps_ahead_least = 3u << 21;
+constexpr uint32_t gaps_ahead_digits = 5;
 
 /* From so many tiles a CTA on look-backs find most counts inclusive (pass_tiles.cuh). */
 constexpr uint32_t far_tiles = 4;

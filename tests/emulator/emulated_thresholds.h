@@ -17,9 +17,10 @@ constexpr uint32_t narrow_counted_bits = 9, narrow_copies = 1;
 constexpr int local_threads = 64, local_batch = 2;
 template <class Key, int value_bytes> constexpr int local_rows = 4;
 constexpr uint32_t crowded_share = 4, crowded_passes = 4;
-constexpr uint64_t wide_sample_least = 60000, gaps_least = 40000, parts_least = 100000;
-constexpr float close_least = 3;
-constexpr uint32_t close_samples = 1024, max_thread_run = 4, max_warp_run = 64, max_cta_run = 200;
+constexpr uint64_t wide_sample_least = 60000, all_pairs_least = 90000, gaps_least = 40000, gaps_ahead_least = 80000,
+                   parts_least = 100000, close_many = 70000;
+constexpr float close_least = 4;
+constexpr uint32_t gaps_ahead_digits = 5, gap_samples = 1024, max_thread_run = 4, max_warp_run = 64, max_cta_run = 200;
 constexpr uint32_t far_tiles = 1, group_tiles = 4;
 constexpr uint64_t max_portion_keys = 50000;
 constexpr uint32_t max_unpacked_digits = 2;

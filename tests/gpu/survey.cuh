@@ -23,9 +23,9 @@ template <bool wide> static sort_survey_kernel survey_of_type(scan_type type) {
     }
 }
 
-/* A state with a word for tiles, and a plan of any bits: what a survey finds. */
+/* A state with words for what CTAs hand to each other, and a plan of any bits: what a survey finds. */
 static scan_state fresh_state() {
-    static uint64_t words[scan_state_bytes(1, 0) / 8];
+    static uint64_t words[scan_state_bytes(3, 0) / 8];
     return make_scan_state(gpu_put(&d_state, words, COUNT(words), 8, 0), sizeof words, 0);
 }
 
@@ -34,14 +34,16 @@ static sort_plan *any_plan(sort_plan *plan) {
     return static_cast<sort_plan *>(gpu_put(&d_plan, plan, 1, sizeof *plan, 0));
 }
 
-static void run_survey(const sort_survey_kernel &survey, sort_job job, uint64_t ctas) {
+/* plan_ctas: 1, or, of 8-byte keys, 2: the other one puts a sample in order. */
+static void run_survey(const sort_survey_kernel &survey, sort_job job, uint64_t ctas, uint32_t plan_ctas) {
     bool second = false;
+    job.plan_ctas = plan_ctas;
     uint32_t survey_ctas = uint32_t(ctas);
     void *arguments[] = {&job, &second}, *plan_arguments[] = {&job, &survey_ctas};
     for (const void *kernel : {survey.kernel, survey.plan_kernel})
         cuda_ok(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, survey.shared_bytes));
     direct_launch(survey.kernel, ctas, survey.threads, arguments, size_t(survey.shared_bytes));
-    direct_launch(survey.plan_kernel, 1, survey.threads, plan_arguments, size_t(survey.shared_bytes));
+    direct_launch(survey.plan_kernel, plan_ctas, survey.threads, plan_arguments, size_t(survey.shared_bytes));
 }
 
 #endif

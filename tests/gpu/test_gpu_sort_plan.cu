@@ -14,6 +14,9 @@ static uint64_t rng = 47;
 
 /* ---- keys -------------------------------------------------------------------------------------------------------- */
 
+/* One key in so many is not in a cluster: KEYS_GAPS of four bytes. Buckets are smaller where n is. */
+constexpr uint32_t few_spread = GPU_EMULATED ? 3 : 2;
+
 enum key_kind {
     KEYS_UNIFORM,
     KEYS_RISING,
@@ -26,7 +29,8 @@ enum key_kind {
     KEYS_STEPS,          /* the top `bits` bytes have two values each */
     KEYS_STEPS_CLUSTERS, /* the top four do, and `bits` keys share the next two */
     KEYS_REPEATED,       /* as KEYS_STEPS, with 500 copies of each */
-    KEYS_GAPS,   /* wide gaps between keys and narrow ones; all if `bits` bytes make buckets and are three, else some */
+    KEYS_GAPS,   /* wide gaps between keys and narrow ones: most if `bits`, the bytes that make buckets, are three; some
+                  * if it is 4, so many that keys lie close together; fewer if it is 5, and four bytes make buckets */
     KEYS_HIDDEN, /* one key in 32 has one upper half, none of the smaller sample */
     KEYS_HIDDEN_COPIES, /* `bits` of each value, but for those of that sample */
     KEYS_BUCKET,        /* one key in `bits` has one upper half */
@@ -73,7 +77,7 @@ static uint64_t bits_of_key(scan_type type, key_kind kind, uint32_t bits, size_t
     case KEYS_GAPS:
         if (bits == 3)
             return z & (i % 8 ? 0x0101ff03010101ff : 0x0101ffffffffffff);
-        return z & (i % 2 ? 0x010101ffffffffff : 0x010101ff010101ff);
+        return z & ((bits == 4 ? i % few_spread != 0 : i % 3 == 0) ? 0x010101ff010101ff : 0x010101ffffffffff);
     case KEYS_HIDDEN: return i % 32 || is_sampled(i) ? z : 0x1234567800000000 | z >> 32;
     case KEYS_HIDDEN_COPIES: {
         const uint64_t value = random_mix(random_below(&rng, n / bits));
@@ -218,8 +222,9 @@ static const plan_case cases[] = {
      FINISH_NOTHING},
     {"as many, by labels", SCAN_U32, KEYS_COPIES, more_copies, false, 4, 0, 0, false, false, FINISH_NOTHING, false,
      true},
-    {"four digits that crowd tiles, without values", SCAN_U64, KEYS_GAPS, 4, false, 4, 32, 0, false, false,
+    {"four digits that crowd tiles, without values", SCAN_U64, KEYS_GAPS, 4, false, 8, 0, 0, false, false,
      FINISH_NOTHING},
+    {"the same, less close together", SCAN_U64, KEYS_GAPS, 5, false, 4, 32, 0, false, false, FINISH_NOTHING},
     {"three digits that crowd tiles", SCAN_U64, KEYS_GAPS, 3, false, gaps_are_sampled ? 8 : 3,
      gaps_are_sampled ? 0 : 40, 0, false, false, FINISH_NOTHING},
     {"even doubles and a heap", SCAN_F64, KEYS_EVEN_HEAP, 0, false, 0, 0, 0, false, true, FINISH_NOTHING},
@@ -294,7 +299,9 @@ static bool is_as_wanted(const plan_case *c, const sort_plan *p) {
            (c->kind != KEYS_CLUSTERS || c->passes != 2 || p->local_reach >= c->bits * 5 / 4);
 }
 
-static void check_plan(const plan_case *c, const sort_survey_kernel &survey, const char *how, bool wide) {
+/* plan_ctas: see run_survey(). */
+static void check_plan(const plan_case *c, const sort_survey_kernel &survey, const char *how, bool wide,
+                       uint32_t plan_ctas) {
     const size_t size = scan_type_size(c->type);
     char *keys = static_cast<char *>(malloc(n * size));
     sort_plan *plan = static_cast<sort_plan *>(malloc(sizeof *plan));
@@ -307,7 +314,7 @@ static void check_plan(const plan_case *c, const sort_survey_kernel &survey, con
         job_of(c, gpu_put(&d_keys, keys, n, size, 0), gpu_put(&d_keys_out, NULL, n, size, 0), any_plan(plan));
     job.wide_survey = wide;
     /* four CTAs of the survey of many keys read late, if there is a larger sample, and one does not */
-    run_survey(survey, job, 5);
+    run_survey(survey, job, 5, plan_ctas);
     gpu_get(&d_plan, plan);
     uint64_t counted = 0;
     for (int digit = 0; digit < radix; digit++)
@@ -328,12 +335,14 @@ static void every_way(void **state) {
     cuda_ok(cudaDeviceGetAttribute(&shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0));
     for (const plan_case &c : cases) {
         const sort_survey_kernel few = survey_of_type<false>(c.type), many = survey_of_type<true>(c.type);
-        if (!c.wide)
-            check_plan(&c, few, "", false);
-        if (many.shared_bytes + 4096 <= shared_bytes &&
-            !(c.even && c.one_digit) && /* it counts no digit of the even code beside the codes' */
-            c.kind != KEYS_EVEN_VALUES) /* nor finds few values even */
-            check_plan(&c, many, ", wide survey", true);
+        for (uint32_t ctas = 1; ctas <= (scan_type_size(c.type) == 8 ? 2 : 1); ctas++) {
+            if (!c.wide)
+                check_plan(&c, few, ctas > 1 ? ", gaps ahead" : "", false, ctas);
+            if (many.shared_bytes + 4096 <= shared_bytes &&
+                !(c.even && c.one_digit) && /* it counts no digit of the even code beside the codes' */
+                c.kind != KEYS_EVEN_VALUES) /* nor finds few values even */
+                check_plan(&c, many, ctas > 1 ? ", wide survey, gaps ahead" : ", wide survey", true, ctas);
+        }
     }
 }
 

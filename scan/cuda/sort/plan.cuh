@@ -167,11 +167,13 @@ __device__ inline sampled_cost cost_of_samples(const sort_job &job, uint32_t dig
  * it does not gain by them does not. */
 constexpr float sampled_margin = 0.4f;
 
-/* So many passes more it takes for rare keys that lie close together (close_keys()) by close_least or more, but fewer
- * than a bucket has: its bins are then divided (samplesort/local_groups.cuh). For 25 million pairs to 160 million it
- * took 1.07 to 1.16 times as long as passes (H200, 2026-11-30: tools/bench --device cuda --hunt 1 --seed
- * 4060224762951057459, 8074263811265490861, 10302754181932150058, 14148954187775473599). */
-constexpr float sampled_close = 2, close_most = 4000;
+/* So many passes more it takes for rare keys that lie close together: their bins are divided then
+ * (samplesort/local_groups.cuh). For 25 million pairs to 160 million it took 1.07 to 1.16 times as long as passes
+ * (H200, 2026-11-30: tools/bench --device cuda --hunt 1 --seed 4060224762951057459, 8074263811265490861,
+ * 10302754181932150058, 14148954187775473599). Of fewer keys a pass takes longer: 4 to 20 million of which a key had
+ * more than a hundred close to it took 0.79 to 0.85 of the time of passes (7 sets of --hunt 80 --seed 20261561 --verb
+ * pairs and --hunt 60 --seed 20261562 --verb sort, both with --type u64,i64,f64 --min-n 4200000 --max-n 50000000). */
+constexpr float sampled_close = 2, close_most_of_few = 100;
 
 /* In how many digits the sample's codes differ. By the CTA. */
 __device__ inline uint32_t sampled_digits_of(const sort_plan *plan) {
@@ -218,10 +220,9 @@ __device__ inline bool samples_pay(const sort_job &job, const varying_digits &di
                         (cost.rare + copied) * rare - cost.others * (1 - frequent - rare) - (tops ? 2 : 0);
     if (saved <= sampled_margin || (saved <= cost.uneven * rare && saved <= cost.uneven * rare * gaps.uneven()))
         return false;
-    if (rare < 0.5f || saved > sampled_margin + sampled_close * rare || !takes_wide_sample(job, n))
+    if (rare < 0.5f || saved > sampled_margin + sampled_close * rare)
         return true;
-    const float close = gaps.close(n);
-    return close < close_least || close > close_most;
+    return !lies_close(gaps.close(), n < close_many ? close_most_of_few : close_most);
 }
 
 /* Whether a sample sort, if it pays, is better than top digits whose buckets are of one value each, for it takes one
@@ -362,10 +363,11 @@ __device__ void make_plan(const sort_job &job, uint64_t n, uint32_t *memory, uin
     }
 }
 
-/* One CTA, which begins while those of the survey read the keys, and fits beside one of them. What the plan asks of the
- * sample whatever their digits, it finds then. Made by the last CTA of the survey instead, the plan took 2 to 5 us of
- * an H200 longer: 4 to 9 % of the time of 6 x 10^5 to 4 x 10^6 keys of four bytes (2026-11-29: tools/bench --hunt 100
- * --device cuda --seed 4343 --min-n 600000 --max-n 4200000). */
+/* One CTA makes the plan. It begins while those of the survey read the keys, and fits beside one of them. What it asks
+ * of the sample whatever their digits, it finds then; of many 8-byte keys another one puts a sample in order
+ * (gaps.cuh). Made by the last CTA of the survey instead, the plan took 2 to 5 us of an H200 longer: 4 to 9 % of the
+ * time of 6 x 10^5 to 4 x 10^6 keys of four bytes (2026-11-29: tools/bench --hunt 100 --device cuda --seed 4343 --min-n
+ * 600000 --max-n 4200000). */
 template <class Key, bool wide>
 __global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape<Key, wide>::ctas)
     plan_kernel(const __grid_constant__ sort_job job, uint32_t survey_ctas) {
@@ -373,16 +375,26 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape
     uint32_t *memory = dynamic_shared<uint32_t>();
     sort_plan *plan = job.plan;
     __shared__ uint32_t in_bins; /* keys of the sample that lie in a bin with another value */
-    if (threadIdx.x == 0)
-        in_bins = 0;
-    survey_start start(survey_ctas + 1);
+    __shared__ ticket own;
+    survey_start start(survey_ctas + gridDim.x);
     start.open(job);
     start.wait(job); /* for the survey, which has waited for the launches before: keys and *n_device are there */
+    if (threadIdx.x == 0) {
+        in_bins = 0;
+        own = start.own_ticket();
+    }
     __syncthreads();
     const uint64_t n = sort_count(job);
+    sample_gaps gaps(job, n, memory, own.epoch, gridDim.x > 1);
+    if (own.number - survey_ctas + 1 < gridDim.x) { /* the last one makes the plan */
+        if (sizeof(Key) == 8 && takes_sample(job, n))
+            gaps.hand_over();
+        start.close(job);
+        grid_dependency_wait();
+        return;
+    }
     even_code even = {};
     sample_counts equal = {};
-    sample_gaps gaps = {plan, reinterpret_cast<uint64_t *>(memory)};
     bool even_crowded = false;
     if constexpr (sizeof(Key) >= 4)
         if (takes_sample(job, n)) {
@@ -407,8 +419,6 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape
             even_crowded = !explains_pairs(crowded_bin, float(in_bins), n);
             if (counts_equal(job, n))
                 equal = count_sample(plan, SAMPLE_CODES, 0, memory);
-            if (wide && sizeof(Key) == 8 && job.sampled) /* samples_pay() asks for it, as a rule */
-                gaps.uneven();
         }
     if (threadIdx.x == 0) {
         wait_for(&plan->done, survey_ctas);

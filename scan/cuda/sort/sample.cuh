@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What a sample of the keys tells of buckets, before any key has moved: keys of large buckets meet in it, and keys
- * equal to their neighbours tell of runs, by which sizes of buckets vary more than those of scattered keys. Wide gaps
- * beside narrow ones between its codes tell of keys that crowd. The CTA that makes the plan takes it while others read.
+ * equal to their neighbours tell of runs, by which sizes of buckets vary more than those of scattered keys. The CTA
+ * that makes the plan takes it while others read. gaps.cuh has what a sample in order tells.
  */
 #ifndef SCAN_CUDA_SORT_SAMPLE_CUH
 #define SCAN_CUDA_SORT_SAMPLE_CUH
@@ -10,7 +10,6 @@
 #include "../device/hash.h"
 #include "../device/order.cuh"
 #include "job.cuh"
-#include "merge_tile.cuh"
 
 namespace scan_cuda {
 
@@ -204,34 +203,6 @@ __attribute__((noinline)) __device__ inline sample_counts count_sample(const sor
     return answer;
 }
 
-/* The share of the gaps between the sample's codes, in order, that are 64 times as wide as the one before, or as
- * narrow: a thirtieth where codes are spread smoothly between neighbours, a fifth and more where they lie in clusters,
- * or with bits between others that hardly vary. codes: shared memory for the sample. By the CTA. */
-__attribute__((noinline)) __device__ inline float uneven_share(const sort_plan *plan, uint64_t *codes) {
-    constexpr int threads = int(sample_size / sample_each); /* at least */
-    __shared__ uint32_t gaps, uneven;
-    for (uint32_t s = threadIdx.x; s < sample_size; s += blockDim.x)
-        codes[s] = __ldcg(&plan->sample[SAMPLE_CODES][s]);
-    if (threadIdx.x == 0)
-        gaps = uneven = 0;
-    merged_tile<merged_pieces(sample_size, threads), uint64_t, false>(codes, sample_size).sort();
-    uint32_t own_gaps = 0, own_uneven = 0;
-    for (uint32_t s = threadIdx.x + 1; s + 1 < sample_size; s += blockDim.x) {
-        const uint64_t before = codes[s] - codes[s - 1], after = codes[s + 1] - codes[s];
-        const int ratio = int(bits_of(before)) - int(bits_of(after));
-        own_gaps += before > 0 && after > 0;
-        own_uneven += before > 0 && after > 0 && abs(ratio) > 6;
-    }
-    own_gaps = warp_sum(own_gaps);
-    own_uneven = warp_sum(own_uneven);
-    if (threadIdx.x % 32 == 0) {
-        atomicAdd(&gaps, own_gaps);
-        atomicAdd(&uneven, own_uneven);
-    }
-    __syncthreads();
-    return float(uneven) / float(max(gaps, 1u));
-}
-
 /* How many copies a value has, on average over those of which a sample has one or two keys: of values of which it has
  * lambda each it has lambda exp(-lambda) once, and half of lambda times that twice. */
 __device__ inline float copies_of(float once, float twice, uint32_t samples, uint64_t n) {
@@ -289,19 +260,33 @@ struct prefix_above {
 };
 
 /* How many of these codes share a prefix with codes before them, each counted as often as there are such codes, up to
- * `most`. prefix_of(code, prefix) finds one, or returns false where a key shares none. table: `words` of shared memory.
- * The count of 4,096 codes of one prefix runs into its tag (find_in_table()), and the next ones take another slot:
- * there are twice as many as codes. By the CTA. */
+ * `most`. prefix_of(code, prefix) finds one, or returns false where a key shares none. table: `words` of shared memory,
+ * two at least for each of the `size` codes. The count of 4,096 codes of one prefix runs into its tag
+ * (find_in_table()), and the next ones take another slot. Time is that of the lane in a warp that finds the most slots
+ * taken, so that half of the codes in twice as many slots each take a quarter. By the CTA. */
 template <class Prefix>
-__device__ float wide_pairs(const sort_plan *plan, uint32_t *table, uint32_t words, uint32_t most, Prefix prefix_of) {
-    const uint32_t size = wide_size(words);
+__device__ float wide_pairs(const sort_plan *plan, uint32_t *table, uint32_t words, uint32_t size, uint32_t most,
+                            Prefix prefix_of) {
+    const uint32_t slots = 4 * size <= words ? 4 * size : 2 * size;
     __syncthreads();
-    return float(count_pairs(table, 2 * size, [&] {
+    return float(count_pairs(table, slots, [&] {
+        constexpr uint32_t together = 8; /* codes that are asked for together */
         uint32_t met = 0;
-        for (uint32_t s = threadIdx.x; s < size; s += blockDim.x) {
-            uint64_t prefix;
-            if (prefix_of(__ldcg(plan->wide_sample + s), prefix))
-                met += min(meet_in_table(table, 2 * size, prefix), most);
+#pragma unroll 1
+        for (uint32_t first = threadIdx.x; first < size; first += together * blockDim.x) {
+            uint64_t code[together];
+#pragma unroll
+            for (uint32_t k = 0; k < together; k++)
+                code[k] = __ldcg(plan->wide_sample + min(first + k * blockDim.x, size - 1));
+#pragma unroll 1
+            for (uint32_t s = first; s < min(first + together * blockDim.x, size); s += blockDim.x) {
+                uint64_t prefix;
+                if (prefix_of(code[0], prefix))
+                    met += min(meet_in_table(table, slots, prefix), most);
+#pragma unroll
+                for (uint32_t k = 0; k + 1 < together; k++)
+                    code[k] = code[k + 1];
+            }
         }
         return met;
     }));
@@ -315,10 +300,10 @@ __device__ float wide_pairs(const sort_plan *plan, uint32_t *table, uint32_t wor
 template <class Prefix>
 __device__ bool few_share(const sort_plan *plan, uint64_t n, uint32_t *table, uint32_t words, Prefix prefix_of) {
     const uint32_t size = wide_size(words);
-    const float pairs = wide_pairs(plan, table, words, size, prefix_of);
+    const float pairs = wide_pairs(plan, table, words, size, size, prefix_of);
     if (explains_pairs(1, pairs, n, size))
         return true;
-    const float equal = wide_pairs(plan, table, words, size,
+    const float equal = wide_pairs(plan, table, words, size, size,
                                    [&](uint64_t code, uint64_t &prefix) {
                                        const bool shares = prefix_of(code, prefix);
                                        prefix = code;
@@ -327,46 +312,6 @@ __device__ bool few_share(const sort_plan *plan, uint64_t n, uint32_t *table, ui
                 run = run_of_equal(__ldcg(&plan->repeats));
     return explains_pairs(1, pairs - equal, n, size) && explains_pairs(1 + 3 * (run - 1), equal, n, size);
 }
-
-/* How many keys lie above a key within two gaps between keys, as wide as these are on average on the denser side of it,
- * equal ones left out: two where codes are spread smoothly, as many as a cluster has where they lie in clusters. From
- * some of the wide sample, in order. codes: shared memory for close_samples. By the CTA. */
-__attribute__((noinline)) __device__ inline float close_keys(const sort_plan *plan, uint64_t n, uint64_t *codes) {
-    constexpr int threads = int(sample_size / sample_each); /* at least */
-    constexpr uint32_t size = close_samples, reach = 4;     /* neighbours of a gap on a side */
-    __shared__ uint32_t close;
-    for (uint32_t s = threadIdx.x; s < size; s += blockDim.x)
-        codes[s] = __ldcg(plan->wide_sample + s);
-    if (threadIdx.x == 0)
-        close = 0;
-    merged_tile<merged_pieces(size, threads), uint64_t, false>(codes, size).sort();
-    uint32_t own = 0;
-    for (uint32_t s = threadIdx.x + reach; s + 1 + reach < size; s += blockDim.x) {
-        const float gap = float(codes[s + 1] - codes[s]), below = float(codes[s] - codes[s - reach]),
-                    above = float(codes[s + 1 + reach] - codes[s + 1]);
-        own += gap > 0 && gap < 2 * (fminf(below, above) / reach) * (float(size) / float(n));
-    }
-    own = warp_sum(own);
-    if (threadIdx.x % 32 == 0)
-        atomicAdd(&close, own);
-    __syncthreads();
-    return float(close) * float(n) / (float(size) * float(size));
-}
-
-/* What a plan asks of samples in order, by the CTA. */
-struct sample_gaps {
-    const sort_plan *plan;
-    uint64_t *memory; /* shared, for close_samples, and for the smaller sample */
-    float share = -1;
-
-    /* uneven_share(), found when it is asked for first. */
-    __device__ float uneven() {
-        if (share < 0)
-            share = uneven_share(plan, memory);
-        return share;
-    }
-    __device__ float close(uint64_t n) const { return close_keys(plan, n, memory); }
-};
 
 /* From a key, a bucket should hold less than three quarters of `reach` keys. */
 __device__ inline bool few_pairs(float pairs, uint64_t n, uint32_t reach, uint32_t samples = sample_size) {

@@ -220,17 +220,18 @@ static scan_status reset_state(const scan_ctx *ctx, const scan_state &state, sca
     return failed;
 }
 
-/* The survey, and the CTA that makes the plan, for which the first one leaves room. */
+/* The survey, and the launch that makes the plan, for whose CTAs it leaves room. */
 static scan_status run_survey(scan_ctx *ctx, const sort_choice &c, sort_job job, bool second) {
     const auto &survey = c.kernels->survey[job.wide_survey];
     const bool plan_follows = !second && !job.pass_plans;
-    uint32_t survey_ctas = uint32_t(persistent(ctx, ceil_div(c.n, survey.tile), uint64_t(survey.ctas), plan_follows));
+    uint32_t survey_ctas =
+        uint32_t(persistent(ctx, ceil_div(c.n, survey.tile), uint64_t(survey.ctas), plan_follows ? job.plan_ctas : 0));
     void *arguments[] = {&job, &second}, *plan_arguments[] = {&job, &survey_ctas};
     SCAN_TRY(launch_pdl(ctx, survey.kernel, survey_ctas, survey.threads, arguments, size_t(survey.shared_bytes)));
     if (!plan_follows)
         return SCAN_OK;
     const scan_status status =
-        launch_pdl(ctx, survey.plan_kernel, 1, survey.threads, plan_arguments, size_t(survey.shared_bytes));
+        launch_pdl(ctx, survey.plan_kernel, job.plan_ctas, survey.threads, plan_arguments, size_t(survey.shared_bytes));
     return status == SCAN_OK ? SCAN_OK : reset_state(ctx, job.state, status);
 }
 
@@ -262,9 +263,16 @@ static uint32_t finishing_passes(const scan_ctx *ctx, const sort_choice &c) {
     return c.whole_pass ? upper_passes + c.digits - c.whole_digits : c.again_follows ? max_digits + c.digits : c.digits;
 }
 
+/* Whether a CTA beside the plan's puts a sample in order (gaps.cuh): where the plan may ask for it, and the survey
+ * takes as long. */
+static bool finds_gaps_ahead(const sort_choice &c, size_t key_bytes) {
+    return key_bytes == 8 && c.n >= gaps_ahead_least && c.digits >= gaps_ahead_digits && (c.local_kernel || c.sampled);
+}
+
 static scan_status run_radix(scan_ctx *ctx, const sort_choice &c, sort_job job, bool in_place) {
     job.finishing = finishing_passes(ctx, c);
     job.pass_plans = job.finishing == 1 && !c.packed;
+    job.plan_ctas = job.pass_plans ? 0 : finds_gaps_ahead(c, job.key_bytes) ? 2 : 1;
     void *arguments[] = {&job};
     SCAN_TRY(run_survey(ctx, c, job, false));
     SCAN_TRY(c.packed ? run_packed(ctx, c, job) : run_passes(ctx, c, *c.pass, job, 0, c.digits));

@@ -133,12 +133,12 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape
     const bool samples = !second && n > 0;
     const order_sample<Key, shape::threads> order(job, samples ? n : 0);
     const bool plan_follows = !second && !job.pass_plans;
-    survey_start start(gridDim.x + plan_follows);
+    survey_start start(gridDim.x + job.plan_ctas);
     if (!second) {
         start.zero_counts(job);
         start.open(job);
     }
-    if (plan_follows && threadIdx.x == 0) /* when the CTA has its ticket: the plan's gets the last one */
+    if (plan_follows && threadIdx.x == 0) /* when the CTA has its ticket: the plan's get the last ones */
         grid_dependents_launch();
 
     const bool copies_keys = job.keys_out && job.keys_out != job.keys_in;

@@ -33,7 +33,7 @@ template <class Key, bool wide> struct survey_shape {
     static_assert(!tries_even || words >= int(wide ? 2 * even_slots : even_parts), "the sample's");
     static_assert(narrow || (words >= int(sample_slots) && threads * sample_each >= int(sample_size)), "the plan's");
     static_assert(narrow || words >= int(wide_sample_size / 2), "the plan's");
-    static_assert(sizeof(Key) < 8 || words >= int(2 * close_samples), "the plan's");
+    static_assert(sizeof(Key) < 8 || (words >= int(2 * gap_samples) && threads >= int(gap_samples / 8)), "the plan's");
 
     /* Keys of a tile. Few are divided among all CTAs. */
     static __device__ uint64_t tile_of(uint64_t n) {

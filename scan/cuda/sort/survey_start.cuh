@@ -17,7 +17,7 @@ namespace scan_cuda {
  * keys. All of the survey zero the counts of narrow keys and of a sample sort, which nobody touches before the survey
  * is over. The first warp alone knows that the plan is zero. */
 class survey_start {
-    const uint32_t tickets; /* for the CTAs of the survey, and for the plan's */
+    const uint32_t tickets; /* for the CTAs of the survey, and for those of the plan's launch */
     ticket own;             /* of the CTA */
     bool is_open;           /* the plan is zero */
 
@@ -59,6 +59,9 @@ class survey_start {
         if (threadIdx.x == 0 && own.number == tickets - 1)
             hand_over(job.state, own.epoch);
     }
+
+    /* Of the first thread. */
+    __device__ ticket own_ticket() const { return own; }
 
     /* By all threads: the first one may touch the plan then, the others after the CTA's next barrier. */
     __device__ void wait(const sort_job &job) {

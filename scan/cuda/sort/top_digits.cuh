@@ -11,6 +11,7 @@
 
 #include "digits.cuh"
 #include "even.cuh"
+#include "gaps.cuh"
 #include "larger_sample.cuh"
 
 namespace scan_cuda {
@@ -168,10 +169,12 @@ __device__ inline bool crowds_bins(const sort_job &job, const varying_digits &di
     if (!takes_sample(job, n) || (top > 1 && !wide))
         return false;
     const uint32_t row = digits.row[digits.count - top], shift = row * digit_bits,
-                   size = wide ? wide_size(words) : sample_size;
+                   size = !wide                  ? sample_size
+                          : n >= all_pairs_least ? wide_size(words)
+                                                 : min(wide_size(words), wide_sample_size / 2);
     const uint32_t each = max(1u, uint32_t(256 * uint64_t(size) / n));
     const auto pairs_above = [&](uint32_t bits) {
-        return wide ? wide_pairs(job.plan, table, words, each, prefix_above{bits})
+        return wide ? wide_pairs(job.plan, table, words, size, each, prefix_above{bits})
                     : float(count_sample(job.plan, SAMPLE_CODES, bits, table).pairs);
     };
     const float bucket = top == 1 ? float(spread[row].most)
@@ -183,14 +186,17 @@ __device__ inline bool crowds_bins(const sort_job &job, const varying_digits &di
 }
 
 /* Whether 8-byte keys crowd the bins of a tile so much that all digits had better take a pass: the local stage takes as
- * long as two passes, from a share of `crowding` uneven gaps (sample.cuh) on as long as four to seven. That pays
- * nevertheless, up to `crowding_more`, after three top digits, or if it saves four passes of keys alone. The share is
- * found in some 12 us. Measured on an H200, 2026-11-28: 40 sets, see cost_of_samples(). By the CTA. */
+ * long as two passes, from a share of `crowding` uneven gaps (gaps.cuh) on as long as four to seven. That pays
+ * nevertheless, up to `crowding_more`, after three top digits, or if it saves four passes of keys alone, but not where
+ * keys lie close together: then it took 2.2 ms of 3.2, CUB 2.5 (32,429,475 pairs). Measured on an H200, 2026-11-28: 40
+ * sets, see cost_of_samples(); 2026-11-30: tools/bench --device cuda --hunt 1 --seed 11267717494114309265. By the CTA.
+ */
 __device__ inline bool crowds_tiles(const sort_job &job, uint64_t n, uint32_t top, uint32_t saved, sample_gaps &gaps) {
     constexpr float crowding = 0.08f, crowding_more = 0.3f;
     if (job.key_bytes < 8 || top < 3 || (top == 3 && n < gaps_least))
         return false;
-    return gaps.uneven() > (top > 3 && (job.value_bytes || saved < 4) ? crowding : crowding_more);
+    const bool pays_less = top > 3 && (job.value_bytes || saved < 4);
+    return gaps.uneven() > (pays_less || lies_close(gaps.close(), close_most) ? crowding : crowding_more);
 }
 
 /* Whether constant bits between those that vary crowd the bins of a tile. If keys were even in the bits that vary, some
