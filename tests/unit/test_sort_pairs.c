@@ -63,13 +63,40 @@ static uint64_t data_mostly_one(uint64_t *s, size_t i, size_t n, scan_type type)
 static uint64_t data_nearly_one(uint64_t *s, size_t i, size_t n, scan_type type) {
     return random_u64(s) % 20 ? bits_of_double(7, type) : data_ties(s, i, n, type);
 }
-/* Twelve values, descending but for a few keys: hardly a piece has many of them. */
+/* Twelve values, descending but for a few other keys: hardly a piece has many of them. */
 static uint64_t data_12_descending(uint64_t *s, size_t i, size_t n, scan_type type) {
-    return random_u64(s) % 1000 == 0 ? one_of(s, 12, type) : bits_of_double(12 - (double)(i * 12 / n), type);
+    return random_u64(s) % 1000 == 0 ? one_of(s, 30, type) : bits_of_double(12 - (double)(i * 12 / n), type);
 }
 /* The same, ascending. */
 static uint64_t data_12_ascending(uint64_t *s, size_t i, size_t n, scan_type type) {
     return data_12_descending(s, n - 1 - i, n, type);
+}
+
+/* Few values; twelve, and so many rare ones that a list has room for all, or for all but one. */
+static uint64_t data_5(uint64_t *s, size_t i, size_t n, scan_type type) { return (void)i, (void)n, one_of(s, 5, type); }
+static uint64_t twelve_of(uint64_t *s, uint64_t count, scan_type type) {
+    const uint64_t r = random_u64(s);
+    return bits_of_double((double)((r >> 9) % (r % 512 ? 12 : count)), type);
+}
+static uint64_t data_12_of_16(uint64_t *s, size_t i, size_t n, scan_type type) {
+    return (void)i, (void)n, twelve_of(s, 16, type);
+}
+static uint64_t data_12_of_17(uint64_t *s, size_t i, size_t n, scan_type type) {
+    return (void)i, (void)n, twelve_of(s, 17, type);
+}
+static uint64_t data_16_and_last(uint64_t *s, size_t i, size_t n, scan_type type) {
+    return i + 1 == n ? bits_of_double(100, type) : twelve_of(s, 16, type);
+}
+/* Twelve, of which each part of the keys has three or six; all parts together more than a list has. */
+static uint64_t data_12_by_parts(uint64_t *s, size_t i, size_t n, scan_type type) {
+    return bits_of_double((double)((n - 1 - i) * 4 / n * 3 + random_u64(s) % 3), type);
+}
+static uint64_t data_28_by_parts(uint64_t *s, size_t i, size_t n, scan_type type) {
+    return bits_of_double((double)((n - 1 - i) * 4 / n * 7 + random_u64(s) % 7), type);
+}
+/* Some numbers, and zeros of both signs, of which that with a sign is rare. */
+static uint64_t data_5_and_a_tie(uint64_t *s, size_t i, size_t n, scan_type type) {
+    return i == n / 2 ? (uint64_t)1 << (type_bits(type) - 1) : bits_of_double((double)(random_u64(s) % 5), type);
 }
 
 /* The lowest bit varies: a partition has two bins. */
@@ -227,6 +254,19 @@ static void test_few_values(void **state) {
         {SCAN_F32, 8, 2, 360001, data_ties, false},
         {SCAN_U32, 4, 2, 530001, data_300, false},
         {SCAN_U64, 8, 2, 270001, data_uniform, true},
+        {SCAN_U32, 4, 2, 530001, data_5, false},
+        {SCAN_F64, 8, 2, 270001, data_5, false},
+        {SCAN_I64, 4, 3, 270003, data_5, false},
+        {SCAN_F32, 8, 2, 360001, data_5, false},
+        {SCAN_I32, 4, 3, 530001, data_12_of_16, false},
+        {SCAN_U64, 8, 2, 270001, data_12_of_16, false},
+        {SCAN_F32, 4, 2, 530001, data_12_of_17, false},
+        {SCAN_U32, 8, 2, 360001, data_16_and_last, false},
+        {SCAN_I32, 4, 2, 530001, data_12_by_parts, false},
+        {SCAN_F64, 8, 3, 270001, data_12_by_parts, false},
+        {SCAN_U32, 4, 2, 530001, data_28_by_parts, false},
+        {SCAN_F32, 4, 2, 530001, data_5_and_a_tie, false},
+        {SCAN_F64, 4, 3, 270001, data_5_and_a_tie, false},
         {SCAN_I32, 4, 3, 200001, data_12_descending, false},
         {SCAN_F64, 8, 3, 200001, data_12_ascending, false},
         {SCAN_F32, 4, 3, 200001, data_ties, false},

@@ -237,7 +237,11 @@ bool scan_cpu_sort_pairs_repeat(const scan_sort_job *job);
 typedef enum scan_sort_repeats { SCAN_SORT_NO_REPEATS, SCAN_SORT_REPEATS, SCAN_SORT_REPEATS_IN_RUNS } scan_sort_repeats;
 scan_sort_repeats scan_cpu_sort_see_repeats(const scan_sort_job *job);
 
-/* A sort of keys of a few values, or nothing and false. All threads. */
+/* Whether keys of pairs seem to be of so few values that two threads place each of them sooner than one divides them.
+ */
+bool scan_cpu_sort_pairs_seem_few(const scan_sort_job *job);
+
+/* A sort of keys of a few values, with values or without, or nothing and false. All threads. */
 bool scan_cpu_sort_by_few(scan_sort_job *job, unsigned thread);
 
 /* count.c: whether a counting sort may serve, and that sort, or nothing and false. All threads. */

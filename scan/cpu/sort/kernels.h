@@ -254,7 +254,7 @@ SCAN_SORT_KEYS(VALUE_KINDS)
 #define ROW(name, key_bytes, is_float)                                                                                 \
     {CELL(name##_0, key_bytes, 0,                                                                                      \
           ALONE(take_##name, bounds_##name, count_##name, tally_##name, spread_##name, expand_##name, runs_##name))    \
-         CELL(name##_4, key_bytes, 4, ALONE(NULL, NULL, NULL, NULL, NULL, NULL, NULL))                                 \
-             CELL(name##_8, key_bytes, 8, ALONE(NULL, NULL, NULL, NULL, NULL, NULL, NULL))},
+         CELL(name##_4, key_bytes, 4, ALONE(NULL, NULL, NULL, tally_##name, spread_##name, NULL, NULL))                \
+             CELL(name##_8, key_bytes, 8, ALONE(NULL, NULL, NULL, tally_##name, spread_##name, NULL, NULL))},
 
 #endif

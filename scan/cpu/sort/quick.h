@@ -135,15 +135,16 @@ static unsigned max_depth(const scan_sort_local *l, size_t n) {
 }
 
 /* The table of what quick_halves.h has. */
-#define HALVES(name) count_half_##name, scatter_half_##name
-#define HALVES_ROW(name)                                                                                               \
-    {                                                                                                                  \
-        {NULL, NULL}, {HALVES(name##_4)}, { HALVES(name##_8) }                                                         \
-    }
+#define NO_HALVES                                                                                                      \
+    { NULL, NULL, NULL }
+#define HALVES(kind, widths)                                                                                           \
+    { count_half_##kind##_##widths, scatter_half_##kind##_##widths, place_few_##widths }
 #define QUICK_HALVES                                                                                                   \
     {                                                                                                                  \
-        {{NULL, NULL}}, {{NULL, NULL}}, HALVES_ROW(integers_32), HALVES_ROW(integers_64), HALVES_ROW(floats_32),       \
-            HALVES_ROW(floats_64)                                                                                      \
+        {NO_HALVES}, {NO_HALVES}, {NO_HALVES, HALVES(integers, 32_4), HALVES(integers, 32_8)},                         \
+            {NO_HALVES, HALVES(integers, 64_4), HALVES(integers, 64_8)},                                               \
+            {NO_HALVES, HALVES(floats, 32_4), HALVES(floats, 32_8)},                                                   \
+            {NO_HALVES, HALVES(floats, 64_4), HALVES(floats, 64_8)},                                                   \
     }
 
 #endif

@@ -2,7 +2,7 @@
  *
  * A range of pairs divided in two by several threads: each divides its part as a quicksort does, to where the parts'
  * counts say. A whole vector is stored where this thread's share of a half has room for it; at its end, where another
- * thread's begins, only what there is.
+ * thread's begins, only what there is. The values of pairs of a few keys are brought to their places likewise.
  *
  * Included by quick_pairs.h once a width of keys and once a width of values.
  */
@@ -64,6 +64,38 @@ SCAN_INLINE void PAIR(scatter_half)(const scan_sort_part *part, bool is_float) {
         PAIR(half) *half = V_LOWS(NAME(code_of)(&s, V_SET1(x.keys[i]), is_float), last) & 1 ? &low : &high;
         to.keys[half->at] = x.keys[i];
         to.values[half->at++] = x.values[i];
+    }
+}
+
+static void PAIR(place_few)(scan_sort_placing *p) {
+    const PAIR(columns) x = {p->from.keys, p->from.values};
+    const V_BITS all = (V_BITS)((1ull << LANES) - 1);
+    VALUE *to = p->to;
+    V keys[SCAN_SORT_VALUES];
+    size_t i = p->begin;
+    for (unsigned k = 0; k < p->n; k++)
+        keys[k] = V_SET1((KEY)p->keys[k]);
+    for (; i + LANES <= p->end; i += LANES) {
+        const V v = V_LOAD(x.keys + i);
+        const PAIR(vector) w = PAIR(load)(x.values + i);
+        for (unsigned k = 0; k < p->n; k++) {
+            const V_BITS bits = (V_BITS)(~V_UNSET(V_EQUAL(v, keys[k])) & all);
+            const size_t at = p->places[k], count = quick_count(bits, LANES);
+            if (at + LANES <= p->ends[k]) {
+                PAIR(store_some)(to + at, w, bits);
+            } else {
+                VALUE some[LANES];
+                PAIR(store_some)(some, w, bits);
+                memcpy(to + at, some, count * sizeof(VALUE));
+            }
+            p->places[k] = at + count;
+        }
+    }
+    for (; i < p->end; i++) {
+        unsigned k = 0;
+        while ((KEY)p->keys[k] != x.keys[i])
+            k++;
+        to[p->places[k]++] = x.values[i];
     }
 }
 

@@ -229,11 +229,22 @@ enum { SCAN_SORT_PIECE_BYTES = 32768 }; /* keys and values: half an L1 */
 typedef void (*const scan_sort_split_table[SCAN_SORT_KEY_KINDS][3])(const scan_sort_pieces *pieces);
 extern scan_sort_split_table scan_cpu_sort_split_avx2, scan_cpu_sort_split_avx512;
 
-/* [kind of key][value bytes / 4]: a range of pairs divided in two by one splitter: its histogram and its scatter, in
- * vectors. NULL where there are none. */
+/* Pairs of a few keys: their values go where those of each key belong, in order. */
+typedef struct scan_sort_placing {
+    scan_sort_columns from; /* bases of the whole arrays */
+    void *to;               /* of values, likewise */
+    size_t begin, end;      /* of from: this thread's elements */
+    unsigned n;             /* keys, of which all have one */
+    uint64_t keys[SCAN_SORT_VALUES];
+    size_t places[SCAN_SORT_VALUES], ends[SCAN_SORT_VALUES]; /* of a key's values: the next one's, and the last's */
+} scan_sort_placing;
+
+/* [kind of key][value bytes / 4]: a range of pairs divided in two by one splitter: its histogram and its scatter; and
+ * the placing of pairs of a few keys; in vectors. NULL where there are none. */
 typedef struct scan_sort_halves {
     void (*count)(scan_sort_part *part);
     void (*scatter)(const scan_sort_part *part);
+    void (*place)(scan_sort_placing *placing);
 } scan_sort_halves;
 typedef const scan_sort_halves scan_sort_halves_table[SCAN_SORT_KEY_KINDS][3];
 extern scan_sort_halves_table scan_cpu_sort_halves_avx2, scan_cpu_sort_halves_avx512;
