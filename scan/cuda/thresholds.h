@@ -58,13 +58,15 @@ constexpr uint64_t all_pairs_least = 1u << 25;
  * keys within two gaps of each other on they lie close together (close_keys()). */
 constexpr uint32_t gap_samples = 1u << 12;
 constexpr float close_least = 20;
-/* From so many keys on that makes a sample sort take longer than passes, see sampled_close. */
+/* Of fewer keys a sample sort takes longer than passes only where no more than close_most_of_few keys lie close
+ * together, see sampled_close. */
 constexpr uint64_t close_many = 20u << 20;
 /* From so many keys on there is time for larger parts of a larger sample. */
 constexpr uint64_t parts_least = 1u << 26;
-/* From so many keys on the gaps of a sample are looked at although three top digits may be enough. Of fewer the plan
- * would wait for them. That seldom changes anything, but then it may save half of the time: 4,194,306 keys took 482 us,
- * and 270 by all digits (H200, 2026-11-29: tools/bench --device cuda --hunt 1 --seed 8055197698098268649). */
+/* From so many keys on the gaps of a sample are looked at although three top digits may be enough. Up to
+ * gaps_ahead_least keys, or by fewer than gaps_ahead_digits digits, the plan's CTA finds them, in 12 us. That seldom
+ * changes anything, but then it may save half of the time: 4,194,306 keys took 482 us, and 270 by all digits (H200,
+ * 2026-11-29: tools/bench --device cuda --hunt 1 --seed 8055197698098268649). */
 constexpr uint64_t gaps_least = 1u << 21;
 /* From so many keys, by so many digits, on the survey takes no less time than putting a sample in order. */
 constexpr uint64_t gaps_ahead_least = 3u << 21;
@@ -121,11 +123,11 @@ constexpr uint64_t one_digit_most = ~0ull;
  * keys, of which one bucket has 71,727, 1,342 in place of 606 (H200, 2026-11-29: tools/bench --device cuda --hunt 1
  * --seed 13947222999045878840, and 1319808593819143193). */
 constexpr uint64_t large_share = 64, large_most = 1u << 18, large_alone = 1u << 13;
-/* Of fewer bytes of keys and values, and no more than fused_passes_most keys, there are no such clusters: launching
+/* Of fewer bytes of keys and values, and no more than so many keys, there are no such clusters: launching
  * them for nothing takes a hundredth of the time and more. 4,160,042 pairs of 12 bytes with 15,000 copies of one key
  * took 609 us without them, CUB 452, and 315 with them (H200, 2026-11-29: tools/bench --device cuda --hunt 1 --seed
  * 16581349948127692311). */
-constexpr uint64_t large_least_bytes = 3u << 23;
+constexpr uint64_t large_least_bytes = 3u << 23, large_keys_most = 1u << 22;
 /* Clusters take as long for keys of such buckets as so many passes over them would, or less: measured 21 and 32, see
  * reach_of_shared(). */
 constexpr uint32_t large_passes_each = 32;
@@ -146,7 +148,7 @@ constexpr bool samplesort_is_roomy(int capability, size_t) { return is_roomy(cap
 constexpr int samplesort_threads = 512, samplesort_children = 256, samplesort_units_each = 4;
 /* From so many 8-byte keys on a sample sort may take less time than passes, if so many digits decide; samples_pay()
  * says whether. */
-constexpr uint64_t sampled_least = fused_passes_most + 1;
+constexpr uint64_t sampled_least = (1u << 22) + 1;
 constexpr uint32_t sampled_digits = 6;
 /* Of pairs with 4-byte keys, by the bytes of their values. A sort that does not need it takes up to 21 us longer on an
  * H200, 2026-11-27: 1 % of four passes over the least of these, 3 % of a sort that takes a pass or none; with 8-byte

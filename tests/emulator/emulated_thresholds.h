@@ -29,8 +29,8 @@ constexpr uint32_t intervals_digits = 6;
 constexpr float intervals_rare = 0.5f;
 constexpr uint64_t one_digit_most =
     12000; /* one digit at the top is tried for few only, so that small tests try more */
-constexpr uint64_t fused_passes_most = 30000, pass_kinds_least = 50000, large_share = 24, large_most = 1u << 17,
-                   large_alone = 600, large_least_bytes = 120000;
+constexpr uint64_t fused_passes_most = 30000, large_keys_most = 30000, pass_kinds_least = 50000, large_share = 24,
+                   large_most = 1u << 17, large_alone = 600, large_least_bytes = 120000;
 constexpr int large_threads = 256;
 constexpr uint32_t large_passes_each = 32, large_ctas = 4, large_rows = 2;
 constexpr uint64_t finish_least = 40000, wide_survey_least = 20000, labels_least = 9000, narrow_least = 9000,

@@ -9,13 +9,13 @@
 
 #include "gpu_sort.h"
 
-/* Around: rows, where one launch ends, tiles of 14, 24 and 28 rows of 12 warps, of 32 rows of 16, and in the emulator
+/* Around: rows, where one launch ends, tiles of 14, 24 and 28 rows of 12 warps, of 33 rows of 16, and in the emulator
  * portions of three tiles and more. */
-static const size_t sizes[] = {0,     1,     2,     31,    33,    511,   513,   1000,  2049,   4095,
-                               4096,  4097,  5376,  5377,  8191,  8192,  8193,  9000,  9216,   9217,
-                               10752, 10753, 16384, 16385, 20000, 21505, 30000, 32769, 43008,  43009,
-                               50177, 53761, 65536, 65537, 70000, 86017, 98304, 98305, 1000003};
-enum { SIZES = sizeof sizes / sizeof sizes[0], SMALL_SIZES = 33, SMALLEST_SIZES = 23 };
+static const size_t sizes[] = {0,     1,     2,     31,    33,    511,   513,   1000,  2049,  4095,   4096,
+                               4097,  5376,  5377,  8191,  8192,  8193,  9000,  9216,  9217,  10752,  10753,
+                               16384, 16385, 16896, 16897, 20000, 21505, 30000, 32769, 33792, 33793,  43008,
+                               43009, 50177, 53761, 65536, 65537, 70000, 86017, 98304, 98305, 1000003};
+enum { SIZES = sizeof sizes / sizeof sizes[0], SMALL_SIZES = 37, SMALLEST_SIZES = 23 };
 
 /* racecheck takes half a minute for a sort by one cluster, which has a program of its own. */
 static scan_sort_method any_method(void) { return gpu_is_racecheck ? SCAN_SORT_RADIX : SCAN_SORT_AUTO; }
@@ -72,7 +72,8 @@ static void many_keys(void **state) {
 }
 
 /* On both sides of the size from which passes have large tiles (thresholds.h, large_tiles_each): of 24 warps and 14
- * rows, 28 where nothing has 8 bytes, or as many as fit. An argsort of 8-byte keys passes over 4-byte codes. */
+ * rows of 8-byte keys, of 4-byte keys 29, 23 or 15 with values of 0, 4 or 8 bytes, or as many as fit. An argsort of
+ * 8-byte keys passes over 4-byte codes. */
 static void large_tiles(void **state) {
     (void)state;
     gpu_need();
@@ -84,7 +85,11 @@ static void large_tiles(void **state) {
                  {SCAN_U32, 2, 4, 8}, {SCAN_F64, 1, 8, 4}, {SCAN_I32, 3, 4, 4}, {SCAN_F64, 4, 4, 8}};
     const int count = gpu_is_racecheck ? 0 : gpu_is_small && !GPU_EMULATED ? 2 : (int)(sizeof cases / sizeof cases[0]);
     for (int c = 0; c < count; c++) {
-        const size_t key = cases[c].key, value = cases[c].value, row = 24 * 32, best = key == 8 || value == 8 ? 14 : 28,
+        const size_t key = cases[c].key, value = cases[c].value, row = 24 * 32,
+                     best = key == 8     ? 14
+                            : value == 8 ? 15
+                            : value == 4 ? 23
+                                         : 29,
                      fitting = ((GPU_EMULATED ? 60 : 148) << 10) / (row * (key + value)) / 2 * 2,
                      tile = row * (best < fitting ? best : fitting);
         for (size_t side = 0; side < 2; side++) {

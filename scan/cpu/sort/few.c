@@ -2,13 +2,15 @@
  *
  * Keys of a few values, wherever in the range of their type these are: every key is compared with all of them,
  * a vector of keys at a time, and counted; the counts say what the output is. No counter waits for another's store,
- * and the input is read once.
+ * and the input is read once; of pairs the keys are read twice.
  *
  *   guess   a small sample says whether it is worth trying
  *   count   each thread lists the values that it meets, and gives up at one too many
+ *   place   of pairs: the lists are merged, and each thread brings its values to their places
  *   fill    the lists are merged, and each thread writes its part of the output
  *
- * Of pairs with fewer keys, the values of each key go to their places before the keys are filled in; so no key moves.
+ * Pairs serve up to 12 different keys in the sample: their values go to their places first, then keys are filled in, so
+ * that no key moves.
  * 1.5 to 4 million pairs with 8 or 12 keys are sorted 1.0 to 1.7 times as fast as by partitions (AVX-512, Zen 4,
  * 2026-11-30: tools/bench --verb pairs --type u32,f64 --value-bytes 4, and 8, --n 1500000,4000000 --distribution
  * few:8,few:12 --threads 2).
@@ -23,7 +25,7 @@
 
 enum {
     SAMPLES = 64,
-    PAIRS_VALUES = 12,         /* of pairs, in a sample: with more, placing each takes longer than partitions */
+    MAX_PAIRS_KEYS = 12,       /* different ones in a sample of pairs: with more, partitions take less time */
     REPEATED_BYTES = 16 << 20, /* of keys many of which are equal, which one's quicksort sorts sooner */
     FEW_THREADS = 2 /* with more, sharing the partitions sorts what a few values leave sooner than one's quicksort */
 };
@@ -176,11 +178,11 @@ static bool merge(const scan_sort_job *j, scan_sort_count *all, size_t *n, const
 
 bool scan_cpu_sort_pairs_seem_few(const scan_sort_job *j) {
     return j->in.values && !j->drop_keys && j->plan.halves.place && j->plan.threads > 1 &&
-           count_values(j) <= PAIRS_VALUES;
+           j->plan.threads <= FEW_THREADS && count_values(j) <= MAX_PAIRS_KEYS;
 }
 
-/* All threads merge all lists, into memory of their own: they are short. Returns the number of values, or SIZE_MAX if
- * they are more than a list has, or two have one code. */
+/* All threads merge all lists, into memory of their own: they are short. Returns the number of values, up to twice as
+ * many as a list has, or SIZE_MAX if a thread's list or the merged ones overflow, or if two values have one code. */
 static size_t merge_lists(const scan_sort_job *j, scan_sort_count *all) {
     size_t n = 0;
     for (unsigned t = 0; t < j->plan.threads; t++)

@@ -237,8 +237,8 @@ bool scan_cpu_sort_pairs_repeat(const scan_sort_job *job);
 typedef enum scan_sort_repeats { SCAN_SORT_NO_REPEATS, SCAN_SORT_REPEATS, SCAN_SORT_REPEATS_IN_RUNS } scan_sort_repeats;
 scan_sort_repeats scan_cpu_sort_see_repeats(const scan_sort_job *job);
 
-/* Whether keys of pairs seem to be of so few values that two threads place each of them sooner than one divides them.
- */
+/* Whether pairs seem to have so few different keys that placing their values takes two threads less time than
+ * partitions. */
 bool scan_cpu_sort_pairs_seem_few(const scan_sort_job *job);
 
 /* A sort of keys of a few values, with values or without, or nothing and false. All threads. */

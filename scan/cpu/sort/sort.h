@@ -180,7 +180,7 @@ typedef struct scan_sort_kernels {
     void (*histogram)(scan_sort_part *part);
     void (*scatter)(const scan_sort_part *part);
     void (*local)(const scan_sort_local *local);
-    /* keys alone, else NULL */
+    /* keys alone, else NULL, but for tally and spread */
     void (*take)(scan_sort_taking *taking);
     void (*bounds)(const void *keys, size_t begin, size_t end, scan_sort_order order, uint64_t *least, uint64_t *most);
     void (*count)(const scan_sort_counting *counting);
@@ -234,9 +234,10 @@ typedef struct scan_sort_placing {
     scan_sort_columns from; /* bases of the whole arrays */
     void *to;               /* of values, likewise */
     size_t begin, end;      /* of from: this thread's elements */
-    unsigned n;             /* keys, of which all have one */
+    unsigned n;             /* different keys; every element has one of them */
     uint64_t keys[SCAN_SORT_VALUES];
-    size_t places[SCAN_SORT_VALUES], ends[SCAN_SORT_VALUES]; /* of a key's values: the next one's, and the last's */
+    /* of this thread's values of each key: where the next one goes, and the end of its share */
+    size_t places[SCAN_SORT_VALUES], ends[SCAN_SORT_VALUES];
 } scan_sort_placing;
 
 /* [kind of key][value bytes / 4]: a range of pairs divided in two by one splitter: its histogram and its scatter; and

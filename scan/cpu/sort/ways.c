@@ -2,8 +2,8 @@
  *
  * Which way an input is sorted, by all threads. Input in order already is copied, in the other order reversed
  * (ordered.c). Of keys alone those that are frequent are counted (heavy.c), or all if they are of few values or lie
- * close together (few.c, count.c), and not moved; and what comes in long runs of equal keys is sorted run by run
- * (runs.c). The others are sorted by one thread or partitioned (partition.c).
+ * close together (few.c, count.c), and not moved, as are those of pairs with few keys; and what comes in long runs of
+ * equal keys is sorted run by run (runs.c). The others are sorted by one thread or partitioned (partition.c).
  */
 #include "job.h"
 #include "team.h"
@@ -104,6 +104,10 @@ void scan_cpu_sort_task(void *arg, unsigned thread, unsigned threads) {
     }
     if (scan_cpu_sort_by_few(j, thread))
         return;
+    if (j->plan.alone_or_two && !scan_cpu_sort_pairs_repeat(j)) { /* pairs that seemed to have few keys */
+        sort_by_one(j, thread);
+        return;
+    }
     const scan_sort_repeats repeats = scan_cpu_sort_see_repeats(j);
     if (repeats == SCAN_SORT_REPEATS_IN_RUNS) {
         sort_by_one(j, thread);

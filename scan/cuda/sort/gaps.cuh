@@ -5,11 +5,11 @@
  *     codes    . . .  .   . .  .  .     even gaps: bins of one width have a key or two each
  *              ...        ....  ..      wide ones beside narrow ones: most bins are empty, the others crowded
  *
- * Of many keys a CTA beside the one that makes the plan puts a sample in order while the survey reads the keys. Of
- * fewer, which the survey has read before that is done, the plan's CTA does it, if the plan asks: it takes 12 us of an
- * H200, and 20 of a sample that is twice as large (2026-11-30). Sorts by such plans took up to 6 % less time
- * (tools/bench
- * --device cuda --hunt 1 --seed 10338885994620109162, 9207670978409701642, 6786338359753764853).
+ * Sorting the sample takes 12 us of an H200, and 20 if it is twice as large (2026-11-30). Of many keys a second CTA of
+ * the plan's launch does it while the survey reads. Of fewer keys the survey ends sooner than that, so the plan's CTA
+ * does it, and only if the plan asks. When the plan's CTA always did it, and once for each question, sorts of 5 to 9
+ * million keys took up to 6 % longer (tools/bench --device cuda --hunt 1 --seed 10338885994620109162,
+ * 9207670978409701642).
  */
 #ifndef SCAN_CUDA_SORT_GAPS_CUH
 #define SCAN_CUDA_SORT_GAPS_CUH
@@ -62,12 +62,13 @@ __device__ inline float close_keys(const uint64_t *codes, uint32_t size, uint64_
     return float(cta_sum(close)) * float(n) / (float(size) * float(size));
 }
 
-/* Whether bins hold several keys each, by close_keys(). More than close_most are as many as a bucket has. */
+/* As many as a bucket has. */
 constexpr float close_most = 4000;
+/* Whether bins hold several keys each: from close_least close keys on, up to `most`. */
 __device__ inline bool lies_close(float close, float most) { return close >= close_least && close <= most; }
 
-/* What the gaps tell. Its CTA finds it when it is asked first, or waits for the one that finds it ahead and hands it
- * over in words of the launch's state, behind the one that says that the plan is zero. */
+/* The gaps of one sample. The CTA sorts the sample at the first question, or, if `ahead`, waits for the CTA that sorts
+ * it and publishes both results in the state's words 1 and 2; word 0 says that the plan is zero. */
 class sample_gaps {
     const sort_job &job;
     const uint64_t n;
@@ -122,7 +123,7 @@ class sample_gaps {
         return close_by;
     }
     /* By the other CTA. */
-    __device__ void hand_over() {
+    __device__ void publish_gaps() {
         order();
         if (threadIdx.x == 0) {
             publish(words(), epoch, share);

@@ -12,7 +12,7 @@
 
 namespace scan_cuda {
 
-/* The survey, and the kernel that makes a plan from it: one CTA. */
+/* The survey, and the kernel that makes a plan from it: one CTA, or two (sort_job.plan_ctas). */
 struct sort_survey_kernel {
     const void *kernel, *plan_kernel;
     int threads, ctas; /* of an SM */

@@ -8,7 +8,7 @@
  *     keys with smaller digits  +  keys of this digit in tiles before  +  keys of this digit before it in the tile
  *     (from the survey)            (look-back, pass_tiles.cuh)            (ranks)
  *
- * 12 warps of a CTA rank (24 in large tiles, 16 where elements have 1 or 2 bytes), 4 look back; a tile is up to 28 (32)
+ * 12 warps of a CTA rank (24 in large tiles, 16 where elements have 1 or 2 bytes), 4 look back; a tile is up to 29 (33)
  * rows of 32 keys of each ranking warp. For tile t:
  *
  *     ranking warps                                                        | warps that look back

@@ -22,12 +22,13 @@ namespace scan_cuda {
 
 /* `rank_warps` warps of `rows` rows of 32 keys, as many rows as measured best on an H200, or as fit: into 40 KB, of the
  * 64 KB of shared memory that a CTA of sm_75 has, or into 74 KB: two CTAs then leave an SM of the H200 60 KB of L1,
- * which loads on their way need (with two rows more, 28 KB of L1, pairs of 4 bytes took 2 to 4 % longer). Most are odd
- * numbers: where a tile has equally many keys of each digit, as of a sequence, its runs then begin in different banks
- * of shared memory. With 24 rows in place of 23, 218,541,316 keys of which each tile had 64 values took 5.9 ms in place
- * of 4.0, and with 32 in place of 31, 10,370,797 2-byte keys 81 us in place of 53 (H200, 2026-11-30: tools/bench
- * --device cuda --hunt 1 --seed 8466348805053506015, and 7037796344512413821). But medium tiles of 4-byte pairs with a
- * row less took 2 to 3 % longer, and large ones of 16-byte pairs 5 %. A tile holds at least 32 KB of keys and values
+ * which loads on their way need (with two rows more, 28 KB of L1, pairs of 4 bytes took 2 to 4 % longer). Large
+ * tiles of 4-byte keys, and tiles of 1- and 2-byte keys alone, have odd numbers of rows: where a tile has equally many
+ * keys of each digit, as of a sequence, its runs then begin in different banks of shared memory. With 24 rows in place
+ * of 23, 218,541,316 keys of which each tile had 64 values took 5.9 ms in place of 4.0, and with 32 in place of 31,
+ * 10,370,797 2-byte keys 81 us in place of 53 (H200, 2026-11-30: tools/bench --device cuda --hunt 1 --seed
+ * 8466348805053506015, and 7037796344512413821). But medium tiles of 4-byte pairs with a row less took 2 to 3 % longer,
+ * and large ones of 16-byte pairs 5 %. A tile holds at least 32 KB of keys and values
  * together, so that its state words, 8 bytes a digit, fit the sixteenth of the workspace that is theirs; of bytes alone
  * half of that, and half the words, for all 8 bits of them are sorted by fill.cuh. Those of few keys of 1 and 2 bytes
  * alone, and of 2-byte keys with 4-byte values, are smaller, so that more SMs have one: 517,617 pairs took 23.5 us in

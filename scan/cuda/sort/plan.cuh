@@ -388,7 +388,7 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape
     sample_gaps gaps(job, n, memory, own.epoch, gridDim.x > 1);
     if (own.number - survey_ctas + 1 < gridDim.x) { /* the last one makes the plan */
         if (sizeof(Key) == 8 && takes_sample(job, n))
-            gaps.hand_over();
+            gaps.publish_gaps();
         start.close(job);
         grid_dependency_wait();
         return;

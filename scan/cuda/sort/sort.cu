@@ -121,7 +121,7 @@ scan_status sort_load(scan_ctx *ctx) {
 /* CTAs of a grid that takes its work piece by piece, and leaves room for some of another launch. */
 static uint64_t persistent(const scan_ctx *ctx, uint64_t work, uint64_t ctas_per_processor, uint64_t others = 0) {
     const uint64_t most = uint64_t(state_of(ctx)->sm_count) * ctas_per_processor;
-    return min(work, max(most - others, uint64_t(1)));
+    return min(work, most > others ? most - others : 1);
 }
 
 static scan_status run_fill(scan_ctx *ctx, const sort_choice &c, sort_job job) {
@@ -144,10 +144,11 @@ static scan_status run_fill(scan_ctx *ctx, const sort_choice &c, sort_job job) {
 
 /* Passes that follow each other are one launch, if they can be: those that are not needed then take no time. Sorts of 4
  * to 16 million keys take 1.6 to 1.9 % less, of more 0.9 % (H200, 2026-11-30: tools/bench --device cuda --hunt 50
- * --seed 20261566 --min-n 4200000 --max-n 16000000, --hunt 45 --seed 20261567 --min-n 16000000 --max-n 200000000). Each
- * is one if keys come by portions; of many 4-byte keys alone, whose kernel for several passes has too few registers
- * (has_registers_to_loop); and of many 4-byte floats with values of 4 bytes, which have two for each, of which one
- * returns at once (pass_kinds_least), but that floats of an argsort are always codes. */
+ * --seed 20261566 --min-n 4200000 --max-n 16000000, --hunt 45 --seed 20261567 --min-n 16000000 --max-n 200000000). A
+ * pass is a launch of its own if keys come by portions; and, but for passes that are seldom needed, if there are many
+ * 4-byte keys alone, whose kernel for several passes has too few registers (has_registers_to_loop), or many 4-byte
+ * floats with values of 4 bytes: each pass of these has two launches, of which one returns at once (pass_kinds_least).
+ * Floats of an argsort are always codes, so that one launch is enough. */
 static scan_status run_passes(scan_ctx *ctx, const sort_choice &c, const sort_pass_kernel &pass, sort_job job,
                               uint32_t first, uint32_t count) {
     const sort_pass_cut &cut = cut_of(ctx, pass);
@@ -296,7 +297,7 @@ static uint32_t max_notes_of(const sort_choice &c, uint32_t key_bytes) {
     if (c.packed)
         return c.digits > packed_passes ? max_large_notes : 0; /* long runs, pack.cuh */
     if (!c.local_kernel || !c.again_follows ||
-        (c.n <= fused_passes_most && c.n * (key_bytes + c.value_bytes) < large_least_bytes))
+        (c.n <= large_keys_most && c.n * (key_bytes + c.value_bytes) < large_least_bytes))
         return 0;
     return uint32_t(min(uint64_t(max_large_notes), 2 * ceil_div(c.n, c.local.stride) * c.digits / large_passes_each));
 }

@@ -9,8 +9,9 @@
  *
  * Copying costs an unsorted input next to nothing: a CTA does not begin if a sample is not in order, and stops at the
  * first descent that it sees, or hears of; and where it, or the sample, has shown a rise too, it looks at order no
- * more. A CTA of another launch, which begins beside it, turns the counts into the plan (plan.cuh), but for sorts by
- * one digit (plan_passes.cuh). Of many keys, the first CTAs count a larger sample before they read (larger_sample.cuh).
+ * more. Another launch, of one or two CTAs, which begins beside it, turns the counts into the plan (plan.cuh), but for
+ * sorts by one digit (plan_passes.cuh). Of many keys, the first CTAs count a larger sample before they read
+ * (larger_sample.cuh).
  *
  * Of floats alone that a sample finds spread evenly between two limits, digits of their values as integers are counted
  * (even.cuh): the top one beside the codes' if it is enough for the local stage, else the top two alone, and a second

@@ -187,10 +187,10 @@ __device__ inline bool crowds_bins(const sort_job &job, const varying_digits &di
 
 /* Whether 8-byte keys crowd the bins of a tile so much that all digits had better take a pass: the local stage takes as
  * long as two passes, from a share of `crowding` uneven gaps (gaps.cuh) on as long as four to seven. That pays
- * nevertheless, up to `crowding_more`, after three top digits, or if it saves four passes of keys alone, but not where
- * keys lie close together: then it took 2.2 ms of 3.2, CUB 2.5 (32,429,475 pairs). Measured on an H200, 2026-11-28: 40
- * sets, see cost_of_samples(); 2026-11-30: tools/bench --device cuda --hunt 1 --seed 11267717494114309265. By the CTA.
- */
+ * nevertheless, up to `crowding_more`, after three top digits, or if it saves four passes of keys alone; but not where
+ * keys lie close together: there the local stage took 2.2 of 3.2 ms of 32,429,475 pairs, which CUB sorts in 2.5.
+ * Measured on an H200, 2026-11-28: 40 sets, see cost_of_samples(); 2026-11-30: tools/bench --device cuda --hunt 1
+ * --seed 11267717494114309265. By the CTA. */
 __device__ inline bool crowds_tiles(const sort_job &job, uint64_t n, uint32_t top, uint32_t saved, sample_gaps &gaps) {
     constexpr float crowding = 0.08f, crowding_more = 0.3f;
     if (job.key_bytes < 8 || top < 3 || (top == 3 && n < gaps_least))
