@@ -87,6 +87,15 @@ static uint64_t data_12_of_17(uint64_t *s, size_t i, size_t n, scan_type type) {
 static uint64_t data_16_and_last(uint64_t *s, size_t i, size_t n, scan_type type) {
     return i + 1 == n ? bits_of_double(100, type) : twelve_of(s, 16, type);
 }
+/* Most are one of eight, or of nine: as few as are placed all the same, and one more. */
+static uint64_t data_mostly_one_of_8(uint64_t *s, size_t i, size_t n, scan_type type) {
+    return (void)i, (void)n,
+           random_u64(s) % 8 ? bits_of_double(3, type) : bits_of_double((double)(random_u64(s) % 8), type);
+}
+static uint64_t data_mostly_one_of_9(uint64_t *s, size_t i, size_t n, scan_type type) {
+    return (void)i, (void)n,
+           random_u64(s) % 8 ? bits_of_double(3, type) : bits_of_double((double)(random_u64(s) % 9), type);
+}
 /* Twelve, of which each part of the keys has three or six; all parts together more than a list has. */
 static uint64_t data_12_by_parts(uint64_t *s, size_t i, size_t n, scan_type type) {
     return bits_of_double((double)((n - 1 - i) * 4 / n * 3 + random_u64(s) % 3), type);
@@ -265,6 +274,9 @@ static void test_few_values(void **state) {
         {SCAN_U64, 8, 2, 270001, data_12_of_16, false},
         {SCAN_F32, 4, 2, 530001, data_12_of_17, false},
         {SCAN_U32, 8, 2, 360001, data_16_and_last, false},
+        {SCAN_U64, 4, 2, 360001, data_mostly_one_of_8, false},
+        {SCAN_I32, 8, 2, 270001, data_mostly_one_of_8, false},
+        {SCAN_F32, 4, 2, 530001, data_mostly_one_of_9, false},
         {SCAN_I32, 4, 2, 530001, data_12_by_parts, false},
         {SCAN_F64, 8, 2, 270001, data_12_by_parts, false},
         {SCAN_U32, 4, 2, 530001, data_28_by_parts, false},

@@ -25,6 +25,7 @@
 
 enum {
     SAMPLES = 64,
+    MAX_KEYS_BESIDE_ONE = 8,   /* of pairs most of which have one: with more, setting that apart takes less time */
     MAX_PAIRS_KEYS = 12,       /* different ones in a sample of pairs: with more, partitions take less time */
     REPEATED_BYTES = 16 << 20, /* of keys many of which are equal, which one's quicksort sorts sooner */
     FEW_THREADS = 2 /* with more, sharing the partitions sorts what a few values leave sooner than one's quicksort */
@@ -37,7 +38,7 @@ static scan_sort_values *values_of(const scan_sort_job *j, unsigned thread) {
 
 /* How many values a sample has, or SIZE_MAX if there are more than in a list. */
 static size_t count_values(const scan_sort_job *j) {
-    scan_sort_values seen = {.n = 0};
+    scan_sort_values seen = {.max_n = SCAN_SORT_VALUES};
     for (size_t i = 0; i < SAMPLES; i++) {
         const uint64_t key = scan_sort_load(j->in.keys, scan_sort_anywhere(i, j->n), (unsigned)j->plan.key_bytes);
         if (!scan_sort_name(&seen, key))
@@ -228,19 +229,21 @@ static void place_values(const scan_sort_job *j, const scan_sort_count *all, siz
 
 bool scan_cpu_sort_by_few(scan_sort_job *j, unsigned thread) {
     const scan_sort_plan *p = &j->plan;
-    const bool pairs = scan_cpu_sort_pairs_seem_few(j);
+    const bool pairs = scan_cpu_sort_pairs_seem_few(j), mostly_one = pairs && are_mostly_one(j);
+    const size_t max_n = !pairs ? 2 * SCAN_SORT_VALUES : mostly_one ? MAX_KEYS_BESIDE_ONE : SCAN_SORT_VALUES;
     size_t begin, end, before = 0;
     if (!pairs && (!j->whole_keys || !seem_few(j)))
         return false;
     scan_sort_part_of(j, 0, j->n, thread, &begin, &end);
     if (thread < p->threads) {
         values_of(j, thread)->n = 0;
+        values_of(j, thread)->max_n = scan_sort_smaller(max_n, SCAN_SORT_VALUES);
         p->kernels->tally(j->in.keys, begin, end, values_of(j, thread));
     }
     scan_sort_barrier(j);
     scan_sort_count all[2 * SCAN_SORT_VALUES];
     const size_t n = merge_lists(j, all);
-    const bool few = n <= (pairs ? SCAN_SORT_VALUES : 2 * SCAN_SORT_VALUES);
+    const bool few = n <= max_n;
     if (few && pairs)
         place_values(j, all, n, begin, end, thread);
     for (size_t v = 0; few && v < n; before += all[v++].count) {

@@ -26,7 +26,7 @@ static size_t units_of(size_t n) { return (n + UNIT - 1) / UNIT; }
 
 bool scan_cpu_sort_seems_runs(const scan_sort_job *j) {
     const unsigned key_bytes = (unsigned)j->plan.key_bytes;
-    scan_sort_values seen = {.n = 0};
+    scan_sort_values seen = {.max_n = SCAN_SORT_VALUES};
     size_t ends = 0;
     bool few = true;
     if (!j->plan.sort_runs || j->n < MIN_N || j->n > UINT32_MAX)

@@ -113,7 +113,8 @@ static inline size_t scan_sort_slot_of(uint64_t key, uint64_t multiplier) {
 /* Values of keys, and how often each was met. */
 enum { SCAN_SORT_VALUES = 16 };
 typedef struct scan_sort_values {
-    size_t n; /* more than SCAN_SORT_VALUES: there are more */
+    size_t n;     /* more than SCAN_SORT_VALUES: there are more than max_n */
+    size_t max_n; /* up to SCAN_SORT_VALUES */
     uint64_t keys[SCAN_SORT_VALUES], counts[SCAN_SORT_VALUES];
 } scan_sort_values;
 
@@ -122,7 +123,7 @@ static inline bool scan_sort_name(scan_sort_values *values, uint64_t key) {
     for (size_t v = 0; v < values->n; v++)
         if (values->keys[v] == key)
             return true;
-    if (values->n >= SCAN_SORT_VALUES)
+    if (values->n >= values->max_n)
         return false;
     values->keys[values->n] = key;
     values->counts[values->n++] = 0;
