@@ -36,15 +36,20 @@ static scan_sort_values *values_of(const scan_sort_job *j, unsigned thread) {
     return (scan_sort_values *)(void *)scan_sort_area_of(j, thread);
 }
 
+/* Lists the values of a sample; false if they are more than max_n. */
+static bool list_values(const scan_sort_job *j, scan_sort_values *seen, size_t max_n) {
+    seen->n = 0;
+    seen->max_n = max_n;
+    for (size_t i = 0; i < SAMPLES; i++)
+        if (!scan_sort_name(seen, scan_sort_load(j->in.keys, scan_sort_anywhere(i, j->n), (unsigned)j->plan.key_bytes)))
+            return false;
+    return true;
+}
+
 /* How many values a sample has, or SIZE_MAX if there are more than in a list. */
 static size_t count_values(const scan_sort_job *j) {
-    scan_sort_values seen = {.max_n = SCAN_SORT_VALUES};
-    for (size_t i = 0; i < SAMPLES; i++) {
-        const uint64_t key = scan_sort_load(j->in.keys, scan_sort_anywhere(i, j->n), (unsigned)j->plan.key_bytes);
-        if (!scan_sort_name(&seen, key))
-            return SIZE_MAX;
-    }
-    return seen.n;
+    scan_sort_values seen;
+    return list_values(j, &seen, SCAN_SORT_VALUES) ? seen.n : SIZE_MAX;
 }
 
 /* Whether a sample has no more values than a list, but more than quicksort by one thread, if that is the other way,
@@ -177,9 +182,21 @@ static bool merge(const scan_sort_job *j, scan_sort_count *all, size_t *n, const
     return true;
 }
 
+/* Whether two values of a list have one code: zeros of both signs, or NaNs. */
+static bool has_ties(const scan_sort_job *j, const scan_sort_values *values) {
+    for (size_t v = 0; v < values->n; v++)
+        for (size_t w = 0; w < v; w++)
+            if (j->plan.kernels->code(&values->keys[v], 0, j->order) ==
+                j->plan.kernels->code(&values->keys[w], 0, j->order))
+                return true;
+    return false;
+}
+
 bool scan_cpu_sort_pairs_seem_few(const scan_sort_job *j) {
+    scan_sort_values seen;
     return j->in.values && !j->drop_keys && j->plan.halves.place && j->plan.threads > 1 &&
-           j->plan.threads <= FEW_THREADS && count_values(j) <= MAX_PAIRS_KEYS;
+           j->plan.threads <= FEW_THREADS && list_values(j, &seen, MAX_PAIRS_KEYS) &&
+           !(j->is_float && has_ties(j, &seen));
 }
 
 /* All threads merge all lists, into memory of their own: they are short. Returns the number of values, up to twice as
