@@ -100,32 +100,17 @@ template <class K, int value_bytes, class Shape> class bucket_bins {
 
     /* Turns counts of bins into where they begin. Returns the largest count of this thread's bins. */
     __device__ uint32_t scan_bins() {
-        const uint32_t warp = uint32_t(warp_of_cta()), lane = threadIdx.x % 32;
-        uint4 *own = reinterpret_cast<uint4 *>(shared.bins) + warp * 32 * Shape::bin_rows + lane;
-        const uint32_t first = warp * 128 * Shape::bin_rows; /* bin */
-        uint32_t before[Shape::bin_rows], sum = 0, largest = 0;
-#pragma unroll
-        for (uint32_t q = 0; q < Shape::bin_rows; q++) {
-            before[q] = sum;
-            if (first + q * 128 < bins_used) {
-                const uint4 x = own[q * 32];
-                const uint32_t all = x.x + x.y + x.z + x.w, inclusive = warp_inclusive<add<uint32_t>>(all, int(lane));
+        uint32_t largest = 0;
+        scan_vectors<Shape::bin_rows>(
+            reinterpret_cast<uint4 *>(shared.bins), bins_used / 4, shared.sums,
+            [&](const uint4 &x) {
                 largest = max(largest, max(max(x.x, x.y), max(x.z, x.w)));
-                before[q] = sum + inclusive - all;
-                sum += __shfl_sync(all_lanes, inclusive, 31);
-            }
-        }
-        if (lane == 0)
-            shared.sums[warp] = sum;
-        __syncthreads();
-        const uint32_t base = warp_sum(lane < warp ? shared.sums[lane] : 0);
-#pragma unroll
-        for (uint32_t q = 0; q < Shape::bin_rows; q++)
-            if (first + q * 128 < bins_used) {
-                uint4 x = own[q * 32];
-                const uint32_t a = base + before[q], c = a + x.x, d = c + x.y;
-                own[q * 32] = make_uint4(a, c, d, d + x.z);
-            }
+                return x.x + x.y + x.z + x.w;
+            },
+            [](const uint4 &x, uint32_t begin) {
+                const uint32_t c = begin + x.x, d = c + x.y;
+                return make_uint4(begin, c, d, d + x.z);
+            });
         return largest;
     }
 

@@ -134,38 +134,23 @@ template <class K, int value_bytes, class Shape> class bucket_groups {
 
     /* Turns counts into where the groups begin, and the last one ends. Returns the largest count of this thread's. */
     __device__ uint32_t scan_counts() {
-        constexpr uint32_t each = Shape::group_rows;
-        const uint32_t warp = uint32_t(warp_of_cta()), lane = threadIdx.x % 32, first = warp * 32 * each + lane,
-                       used = (size + table::vector - 1) / table::vector;
-        uint4 *const own = reinterpret_cast<uint4 *>(shared.groups.begins);
         const auto both = [](uint32_t pair) { return (pair & 0xffff) + (pair >> 16); };
         const auto larger = [](uint32_t pair) { return max(pair & 0xffff, pair >> 16); };
-        uint32_t before[each], sum = 0, largest = 0;
-#pragma unroll
-        for (uint32_t q = 0; q < each; q++) {
-            const uint4 x = first + q * 32 < used ? own[first + q * 32] : uint4{};
-            const uint32_t all = both(x.x) + both(x.y) + both(x.z) + both(x.w),
-                           inclusive = warp_inclusive<add<uint32_t>>(all, int(lane));
-            largest = max(largest, max(max(larger(x.x), larger(x.y)), max(larger(x.z), larger(x.w))));
-            before[q] = sum + inclusive - all;
-            sum += __shfl_sync(all_lanes, inclusive, 31);
-        }
-        if (lane == 0)
-            shared.sums[warp] = sum;
-        __syncthreads();
-        const uint32_t base = warp_sum(lane < warp ? shared.sums[lane] : 0);
-#pragma unroll
-        for (uint32_t q = 0; q < each; q++)
-            if (first + q * 32 < used) {
-                uint4 x = own[first + q * 32];
-                uint32_t next = base + before[q];
+        uint32_t largest = 0;
+        scan_vectors<Shape::group_rows>(
+            reinterpret_cast<uint4 *>(shared.groups.begins), (size + table::vector - 1) / table::vector, shared.sums,
+            [&](const uint4 &x) {
+                largest = max(largest, max(max(larger(x.x), larger(x.y)), max(larger(x.z), larger(x.w))));
+                return both(x.x) + both(x.y) + both(x.z) + both(x.w);
+            },
+            [&](uint4 x, uint32_t begin) {
                 for (uint32_t *pair : {&x.x, &x.y, &x.z, &x.w}) {
                     const uint32_t low = *pair & 0xffff, all = both(*pair);
-                    *pair = next | (next + low) << 16;
-                    next += all;
+                    *pair = begin | (begin + low) << 16;
+                    begin += all;
                 }
-                own[first + q * 32] = x;
-            }
+                return x;
+            });
         if (threadIdx.x == 0 && size % table::vector == 0) /* else its vector has it */
             shared.groups.begins[size] = uint16_t(size);
         return largest;

@@ -81,6 +81,33 @@ template <class K, int value_bytes, class Shape> struct local_shared {
     }
 };
 
+/* Turns counts into where what they count begins. Each vector of `used` has some: sum_of(vector) are all of them,
+ * begins_of(vector, begin) is what takes their place. A warp has `rows` rows of 32 vectors. sums: a word a warp. By the
+ * CTA, after a barrier. */
+template <int rows, class Sum, class Begins>
+__device__ void scan_vectors(uint4 *vectors, uint32_t used, uint32_t *sums, Sum sum_of, Begins begins_of) {
+    const uint32_t warp = uint32_t(warp_of_cta()), lane = threadIdx.x % 32, row = warp * 32 * rows, first = row + lane;
+    uint32_t before[rows], sum = 0;
+#pragma unroll
+    for (int r = 0; r < rows; r++) {
+        before[r] = sum;
+        if (row + r * 32 < used) {
+            const uint32_t own = first + r * 32 < used ? sum_of(vectors[first + r * 32]) : 0,
+                           inclusive = warp_inclusive<add<uint32_t>>(own, int(lane));
+            before[r] += inclusive - own;
+            sum += __shfl_sync(all_lanes, inclusive, 31);
+        }
+    }
+    if (lane == 0)
+        sums[warp] = sum;
+    __syncthreads();
+    const uint32_t base = warp_sum(lane < warp ? sums[lane] : 0);
+#pragma unroll
+    for (int r = 0; r < rows; r++)
+        if (first + r * 32 < used)
+            vectors[first + r * 32] = begins_of(vectors[first + r * 32], base + before[r]);
+}
+
 /* Leaves places in order by code in `order`. `keys` are codes, by place. Not made part of the kernel, whose registers
  * it would take. */
 template <class K, class Shape, class Shared>

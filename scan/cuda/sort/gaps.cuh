@@ -20,20 +20,6 @@
 
 namespace scan_cuda {
 
-/* The sum over the threads of the CTA, which all call it. */
-__device__ inline uint32_t cta_sum(uint32_t own) {
-    __shared__ uint32_t sum;
-    __syncthreads();
-    if (threadIdx.x == 0)
-        sum = 0;
-    __syncthreads();
-    own = warp_sum(own);
-    if (threadIdx.x % 32 == 0)
-        atomicAdd(&sum, own);
-    __syncthreads();
-    return sum;
-}
-
 /* The share of the gaps that are 64 times as wide as the one before, or as narrow: a thirtieth where codes are spread
  * smoothly between neighbours, a fifth and more where they lie in clusters, or with bits between others that hardly
  * vary. codes: in order. By the CTA. */

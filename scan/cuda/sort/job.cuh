@@ -159,8 +159,8 @@ struct sort_job {
                          * or if this is 0, all digits take passes */
     bool sampled;       /* a sample sort may follow: if `again`, and no passes do */
     uint32_t finishing; /* the launch of passes that end before this one does what is left after them; 0: none does */
-    uint32_t plan_ctas; /* of the plan's launch: 1, or 2 if one finds the gaps of a sample (gaps.cuh); 0: pass_plans */
-    bool pass_plans;    /* one digit decides, and the launch of its pass makes the plan (plan_passes.cuh) */
+    uint32_t plan_ctas; /* of the plan's launch: 1, or 2 if one finds the gaps of a sample (gaps.cuh); 0: one digit
+                         * decides, and the launch of its pass makes the plan (plan_passes.cuh) */
     bool wide_survey;   /* the survey is that of many keys, and may take a larger sample (larger_sample.cuh) */
     bool packed;        /* argsort of 8-byte keys: by 4-byte codes made of the digits that vary, see pack.cuh */
     sort_plan *plan;

@@ -137,7 +137,7 @@ __global__ void __launch_bounds__(pass_shape<Key, value_bytes, roomy_here, size>
     __shared__ pass_shared<shape> shared;
     pass_launch &launch = shared.launch;
     grid_dependency_wait();
-    if (job.pass_plans)
+    if (job.plan_ctas == 0)
         plan_one_digit(job);
     {
         const uint64_t n = sort_count(job), first = portion * portion_tiles<shape> * shape::tile;

@@ -223,30 +223,42 @@ __device__ inline bool explains_pairs(float bucket, float pairs, uint64_t n, uin
     return pairs <= likely + 3 * sqrtf(likely) + 3;
 }
 
+/* The sum over the threads of the CTA, which all call it. */
+__device__ inline uint32_t cta_sum(uint32_t own) {
+    __shared__ uint32_t sum;
+    __syncthreads();
+    if (threadIdx.x == 0)
+        sum = 0;
+    __syncthreads();
+    own = warp_sum(own);
+    if (threadIdx.x % 32 == 0)
+        atomicAdd(&sum, own);
+    __syncthreads();
+    return sum;
+}
+
 /* By the CTA: how many pairs a sample has, from how often each thread's keys meet others in the table, which is cleared
  * first. table: `words` of shared memory, that nobody uses any more. */
 template <class Meet> __device__ uint32_t count_pairs(uint32_t *table, uint32_t words, Meet meet) {
-    __shared__ uint32_t pairs;
-    if (threadIdx.x == 0)
-        pairs = 0;
     for (uint32_t i = threadIdx.x; i < words; i += blockDim.x)
         table[i] = 0;
     __syncthreads();
-    const uint32_t met = warp_sum(meet());
-    if (threadIdx.x % 32 == 0)
-        atomicAdd(&pairs, met);
-    __syncthreads();
-    return pairs;
+    return cta_sum(meet());
 }
 
 /* How long runs of equal keys in the input are on average, from how many keys of the smaller sample repeat the one
  * before them. */
 __device__ inline float run_of_equal(uint32_t repeats) { return sample_size / float(max(sample_size - repeats, 1u)); }
 
-/* How many codes of the wide sample are looked at, from the first on, with so many words of shared memory: all, or a
+/* How many codes of the wide sample there is room for, from the first on, in so many words of shared memory: all, or a
  * quarter. */
 __host__ __device__ constexpr uint32_t wide_size(uint32_t words) {
     return words >= 2 * wide_sample_size ? wide_sample_size : wide_sample_size / 4;
+}
+
+/* How many of them tell enough of so many keys: of fewer than all_pairs_least half at most. */
+__host__ __device__ constexpr uint32_t wide_size_for(uint64_t n, uint32_t words) {
+    return n >= all_pairs_least || wide_size(words) < wide_sample_size ? wide_size(words) : wide_sample_size / 2;
 }
 
 /* A code's bits from one on. */

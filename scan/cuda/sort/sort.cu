@@ -224,7 +224,7 @@ static scan_status reset_state(const scan_ctx *ctx, const scan_state &state, sca
 /* The survey, and the launch that makes the plan, for whose CTAs it leaves room. */
 static scan_status run_survey(scan_ctx *ctx, const sort_choice &c, sort_job job, bool second) {
     const auto &survey = c.kernels->survey[job.wide_survey];
-    const bool plan_follows = !second && !job.pass_plans;
+    const bool plan_follows = !second && job.plan_ctas > 0;
     uint32_t survey_ctas =
         uint32_t(persistent(ctx, ceil_div(c.n, survey.tile), uint64_t(survey.ctas), plan_follows ? job.plan_ctas : 0));
     void *arguments[] = {&job, &second}, *plan_arguments[] = {&job, &survey_ctas};
@@ -272,8 +272,8 @@ static bool finds_gaps_ahead(const sort_choice &c, size_t key_bytes) {
 
 static scan_status run_radix(scan_ctx *ctx, const sort_choice &c, sort_job job, bool in_place) {
     job.finishing = finishing_passes(ctx, c);
-    job.pass_plans = job.finishing == 1 && !c.packed;
-    job.plan_ctas = job.pass_plans ? 0 : finds_gaps_ahead(c, job.key_bytes) ? 2 : 1;
+    const bool pass_plans = job.finishing == 1 && !c.packed;
+    job.plan_ctas = pass_plans ? 0 : finds_gaps_ahead(c, job.key_bytes) ? 2 : 1;
     void *arguments[] = {&job};
     SCAN_TRY(run_survey(ctx, c, job, false));
     SCAN_TRY(c.packed ? run_packed(ctx, c, job) : run_passes(ctx, c, *c.pass, job, 0, c.digits));

@@ -133,7 +133,7 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape
     const uint64_t n = sort_count(job), tile = shape::tile_of(n);
     const bool samples = !second && n > 0;
     const order_sample<Key, shape::threads> order(job, samples ? n : 0);
-    const bool plan_follows = !second && !job.pass_plans;
+    const bool plan_follows = !second && job.plan_ctas > 0;
     survey_start start(gridDim.x + job.plan_ctas);
     if (!second) {
         start.zero_counts(job);

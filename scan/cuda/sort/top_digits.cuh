@@ -169,10 +169,8 @@ __device__ inline bool crowds_bins(const sort_job &job, const varying_digits &di
     if (!takes_sample(job, n) || (top > 1 && !wide))
         return false;
     const uint32_t row = digits.row[digits.count - top], shift = row * digit_bits,
-                   size = !wide                  ? sample_size
-                          : n >= all_pairs_least ? wide_size(words)
-                                                 : min(wide_size(words), wide_sample_size / 2);
-    const uint32_t each = max(1u, uint32_t(256 * uint64_t(size) / n));
+                   size = wide ? wide_size_for(n, words) : sample_size,
+                   each = max(1u, uint32_t(256 * uint64_t(size) / n));
     const auto pairs_above = [&](uint32_t bits) {
         return wide ? wide_pairs(job.plan, table, words, size, each, prefix_above{bits})
                     : float(count_sample(job.plan, SAMPLE_CODES, bits, table).pairs);
