@@ -210,6 +210,8 @@ enum local_shape {
     LOCAL_TWO,      /* two values */
     LOCAL_DENSE,    /* most in a sixteenth of the range */
     LOCAL_EDGES,    /* often the first or the last of a bucket */
+    LOCAL_HEAPS,    /* heaps of some keys each, of a few codes or of many next to each other */
+    LOCAL_RUNS,     /* runs of equal keys */
     LOCAL_EVEN,     /* of floats: between two limits, but for a few that may have one value, or any */
     LOCAL_SHAPES
 };
@@ -222,7 +224,8 @@ typedef struct local_array {
     uint64_t prefix;     /* the value, or its upper bits */
     const float *limits; /* LOCAL_EVEN of floats, as what follows */
     uint32_t bend;
-    bool all_even; /* without exceptions; else one value is the exception, or any */
+    uint32_t codes; /* LOCAL_HEAPS: of a heap */
+    bool all_even;  /* without exceptions; else one value is the exception, or any */
     bool one_exception;
 } local_array;
 
@@ -234,6 +237,8 @@ static local_array draw_array(enum local_shape shape, size_t n, size_t some, boo
     a.bend = (uint32_t)random_below(&rng, 8);
     a.all_even = random_bool(&rng);
     a.one_exception = random_bool(&rng);
+    static const uint32_t codes[] = {1, 2, 3, 8, 9, 60, 4000};
+    a.codes = codes[random_below(&rng, 7)];
     return a;
 }
 
@@ -255,6 +260,8 @@ static uint64_t local_bits(const local_array *a) {
     case LOCAL_RARE: return is_one_of(a->some / 50, a->n) ? x : random_mix(x % 16);
     case LOCAL_TWO: return is_one_of(a->some, a->n) ? a->prefix : ~a->prefix;
     case LOCAL_DENSE: return random_below(&rng, 16) ? (a->prefix & ~(~(uint64_t)0 >> 4)) | x >> 4 : x;
+    case LOCAL_HEAPS:
+        return (random_mix(x % (a->n / a->some + 1)) & ~((uint64_t)0xfff << 32)) | random_below(&rng, a->codes) << 32;
     case LOCAL_EDGES: {
         const uint64_t rest = ~(uint64_t)0 >> (random_bool(&rng) ? 8 : 16);
         const uint64_t edge = random_below(&rng, 4);
@@ -314,6 +321,10 @@ static void check_local(const sort_case *order, const local_array *a, int kind) 
     make_room(a->n + 8);
     for (size_t i = 0; i < a->n; i++) {
         uint64_t key = local_bits(a) >> (64 - 8 * size);
+        if (a->shape == LOCAL_RUNS && i > 0 && random_below(&rng, a->some) > 0) {
+            memcpy(keys + i * size, keys + (i - 1) * size, size);
+            continue;
+        }
         if (a->shape == LOCAL_EVEN && type_is_float(order->type))
             key = even_float(order->type, a);
         if (type_is_float(order->type))
@@ -382,6 +393,24 @@ static void top_digits(void **state) {
         const sort_case order = drawn_order(types[1 + round % 3 * 2]);
         const local_array a = draw_array(LOCAL_THIRD, gpu_is_small ? 12001 : 5000000, 0, false);
         check_local(&order, &a, round);
+    }
+}
+
+/* Bins of the local stage with more keys than a thread puts in order, and than a rank has bits for: of one code, of few
+ * and of many. Of fewer keys than 8,192 no sample tells the plan about them. */
+static void full_bins(void **state) {
+    (void)state;
+    gpu_need();
+    static const scan_type types[] = {SCAN_U64, SCAN_U32, SCAN_F64, SCAN_F32, SCAN_I32, SCAN_I64};
+    static const size_t sizes[] = {8191, 5000, 8000, 1500000, 3000001},
+                        some[] = {5, 12, 23, 24, 25, 26, 60, 130, 240, 256, 300, 700, 5000};
+    const int rounds = gpu_is_racecheck ? 12 : gpu_is_small ? 104 : 312;
+    for (int round = 0; round < rounds; round++) {
+        const sort_case order = drawn_order(types[random_below(&rng, 6)]);
+        const local_array a =
+            draw_array(round % 4 ? LOCAL_HEAPS : LOCAL_RUNS, sizes[random_below(&rng, gpu_is_small ? 3 : 5)],
+                       some[round % 13], round % 5 == 0);
+        check_local(&order, &a, round % 2 ? 0 : (int)random_below(&rng, CALL_KINDS));
     }
 }
 
@@ -553,6 +582,7 @@ int main(int argc, char **argv) {
         GPU_TEST(GPU_MATRIX | GPU_SMALL, split),
         GPU_TEST(GPU_MATRIX | GPU_SMALL, windows),
         GPU_TEST(GPU_MATRIX | GPU_SMALL, top_digits),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, full_bins),
         GPU_TEST(GPU_MATRIX | GPU_SMALL, labels),
         GPU_TEST(GPU_MATRIX | GPU_SMALL, argsorts_by_parts),
         GPU_TEST(GPU_MATRIX | GPU_SMALL, workspace_is_within_bounds),

@@ -161,6 +161,7 @@ static void check(const pass_case *c, unsigned repeats) {
     free(zero);
     for (unsigned repeat = 0; repeat < repeats; repeat++) {
         sort_job job = {};
+        job.plan_ctas = 1;
         job.keys_in = gpu_put(&d_keys, a.keys, c->n, k.key_bytes, repeat);
         job.keys_out = gpu_put(&d_keys_out, NULL, c->n, k.key_bytes, repeat * 3);
         if (k.value_bytes) {

@@ -374,13 +374,13 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape
     using shape = survey_shape<Key, wide>;
     uint32_t *memory = dynamic_shared<uint32_t>();
     sort_plan *plan = job.plan;
-    __shared__ uint32_t in_bins; /* keys of the sample that lie in a bin with another value */
+    __shared__ uint32_t in_bins, copies; /* keys of the sample that lie in a bin with another value, or the same */
     __shared__ ticket own;
     survey_start start(survey_ctas + gridDim.x);
     start.open(job);
     start.wait(job); /* for the survey, which has waited for the launches before: keys and *n_device are there */
     if (threadIdx.x == 0) {
-        in_bins = 0;
+        in_bins = copies = 0;
         own = start.own_ticket();
     }
     __syncthreads();
@@ -415,8 +415,12 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape
                 atomicAdd(&plan->repeats, found.repeats);
             if (found.in_bins)
                 atomicAdd(&in_bins, found.in_bins);
+            if (found.copies)
+                atomicAdd(&copies, found.copies);
             __syncthreads();
-            even_crowded = !explains_pairs(crowded_bin, float(in_bins), n);
+            even_crowded = float(in_bins) > pairs_of(crowded_each(job, n) * float(job.key_bytes - 1), n) + 3 ||
+                           (job.key_bytes == 4 && float(copies) > pairs_of(many_copies_of_one_digit, n) + 3 &&
+                            copies < sample_size / 2); /* with fewer values tiles are sorted by digits */
             if (counts_equal(job, n))
                 equal = count_sample(plan, SAMPLE_CODES, 0, memory);
         }

@@ -50,8 +50,13 @@ constexpr uint32_t below_bucket = 13; /* bits that tell bins of a bucket apart: 
 constexpr uint32_t crowded_bin = 16;  /* keys in one */
 /* So many others in a key's bin make the local stage take as long as a pass. Two passes of 4-byte keys take as long as
  * it does with 3 to 5, or 6 and 7 where there are values of 4 and 8 bytes, six of 8-byte keys with 12 to 20, or 27 to
- * 32 (H200, 2026-11-30: 2^22 to 2^26 keys in clusters of 1 to 48 that are 2 apart). */
-__device__ inline float crowded_each(const sort_job &job) {
+ * 32 (H200, 2026-11-30: 2^22 to 2^26 keys in clusters of 1 to 48 that are 2 apart). Fewer keys of 4 bytes take a pass
+ * in less time, and a CTA has one tile of them, so that the slowest warp counts: three passes take as long as the stage
+ * with 3 copies of each value of 800,000 to 3,000,000 pairs (--verb pairs --type u32 --distribution few:K), and less
+ * than with ten others alone, which keys in clusters have (--verb sort --type f32 --distribution clusters:10000). */
+__device__ inline float crowded_each(const sort_job &job, uint64_t n) {
+    if (n < wide_sample_least && job.key_bytes == 4)
+        return job.value_bytes ? 1 : 1.5f;
     return 2 + (job.value_bytes ? float(job.key_bytes) / 4 : 0);
 }
 
@@ -59,6 +64,7 @@ __device__ inline float crowded_each(const sort_job &job) {
 struct sample_neighbours {
     uint32_t repeats; /* that are equal to the one before them */
     uint32_t in_bins; /* that lie in a bin with another value */
+    uint32_t copies;  /* that lie in a bin with the same value */
 };
 
 /* Takes the sample. table: NULL, or sample_slots words of shared memory, zero, in which keys meet that one digit of the
@@ -88,12 +94,14 @@ __device__ sample_neighbours take_sample(const sort_job &job, uint64_t n, const 
                     const uint32_t bin = code >> (32 - digit_bits - below_bucket), own = code | 1,
                                    other = atomicCAS(table + sample_hash(bin) % sample_slots, 0u, own);
                     found.in_bins += other != 0 && other != own && other >> (32 - digit_bits - below_bucket) == bin;
+                    found.copies += other == own;
                 }
             }
         found.repeats += key[k] == before[k];
     }
     found.repeats = warp_sum(found.repeats);
     found.in_bins = warp_sum(found.in_bins);
+    found.copies = warp_sum(found.copies);
     return threadIdx.x % 32 == 0 ? found : sample_neighbours{};
 }
 
@@ -330,12 +338,29 @@ __device__ inline bool few_pairs(float pairs, uint64_t n, uint32_t reach, uint32
     return explains_pairs(0.75f * float(reach), pairs, n, samples);
 }
 
-/* Copies of a value from which on the local stage's bins do not tell a bucket's values apart: it sorts neighbours. By
+/* Copies of a value, with more of which a local stage after several top digits takes longer than what it saves. By
  * labels (local_bins.cuh) half as many, for no two keys share one: with 24 copies the stage fell back to all digits
  * when most of its work was done. Of 8-byte keys two thirds as many: with 20 copies the stage took 211 us of the 304
  * for 3,145,730 keys, and 4.1 ms of the 7.3 for 70 million pairs (H200, 2026-11-29: tools/bench --device cuda --hunt 1
  * --seed 11005903375445535264, and 7865637384743632943); nobody has looked at even codes of doubles. */
 constexpr float many_copies = 24, many_copies_wide = 16, many_copies_labelled = 12;
+/* Likewise of 4-byte keys alone, which save two passes only: 6, 12 and 25 million of which each value has 12 copies
+ * took 186, 344 and 577 us with the local stage, and 146, 248 and 440 with all passes; floats, by an even code, 204,
+ * 304 and 530, and 178, 264 and 462. With two to six copies integers took up to a tenth longer, floats less. After one
+ * digit it saves a pass more: of 3 million integers it took 85 us with 6 copies, 176 with 20, and 98, for tiles are
+ * sorted by digits, with a thousand; passes over as many floats take 102 (H200, 2026-11-30: tools/bench --device cuda
+ * --verb sort --type u32,f32 --n 3000000,6000000,12000000,25000000 --distribution few:K, clusters:10000). */
+constexpr float many_copies_alone = 6, many_copies_of_floats = 12, many_copies_of_one_digit = 8;
+
+__device__ inline float most_copies(const sort_job &job) {
+    return job.local.labels     ? many_copies_labelled
+           : job.key_bytes == 8 ? many_copies_wide
+           : job.value_bytes    ? many_copies
+           : job.is_float       ? many_copies_of_floats
+           : job.ties           ? many_copies
+                                : many_copies_alone;
+}
+
 /* Copies of a value from which on a bucket of the sample sort has few values only; and from which on a value has a
  * child of its own, as a rule, so that none is left to the local stage, which takes longer for copies. */
 constexpr float hundreds_of_copies = 256, own_bucket_copies = 4096;

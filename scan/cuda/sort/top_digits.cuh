@@ -112,9 +112,6 @@ __device__ inline top_choice top_digits(const sort_job &job, const varying_digit
      * bin: with half as many the local stage takes as long. 170,546,730 keys, each 15 times, took 3.36 ms in place
      * of 2.80 (H200, 2026-11-30: tools/bench --device cuda --hunt 1 --seed 10018657452941071030). */
     const float run = values ? 0 : run_of_equal(equal.repeats);
-    const float most_copies = job.local.labels     ? many_copies_labelled
-                              : job.key_bytes == 8 ? many_copies_wide
-                                                   : many_copies;
     for (uint32_t top = 1; job.local.stride && top + job.local.cost <= digits.count && top <= most_top; top++) {
         const uint32_t row = digits.row[digits.count - top];
         bucket *= float(spread[row].most) / float(n);
@@ -123,7 +120,7 @@ __device__ inline top_choice top_digits(const sort_job &job, const varying_digit
             return {1, uint32_t(spread[row].most), false, false};
         if (!job.again_follows || !takes_sample(job, n))
             break;
-        if (fmaxf(copies, 2 * run) > most_copies)
+        if (fmaxf(copies, 2 * run) > most_copies(job))
             return {0, 0, false, 4 * (equal.singles + 2 * equal.doubles) > 3 * sample_size};
         float largest = largest_bucket(bucket, equal.repeats);
         if (!values && top > 2 && largest <= float(widest)) { /* do the digits above hang together? */
@@ -160,9 +157,9 @@ __device__ inline top_choice top_digits(const sort_job &job, const varying_digit
 /* Whether keys crowd the bins of the local stage after `top` digits so much that passes over all digits take less time.
  * It makes two to four bins for each of a bucket's keys, all of one width, so that keys that lie close together share
  * one while those between are empty. Equal keys do not count: top_digits() looks at them, but not at those of one
- * digit, where with values they take as long as others. Of the wide sample a key counts as if its bin had 256 at most,
- * that is, once: larger ones are sorted by digits, or by clusters, and take no longer for more. table: `words` of
- * shared memory. By the CTA. */
+ * digit, where with values they take as long as others, and of 4-byte keys alone may be too many. Of the wide sample a
+ * key counts as if its bin had 256 at most, that is, once: larger ones are sorted by digits, or by clusters, and take
+ * no longer for more. table: `words` of shared memory. By the CTA. */
 __device__ inline bool crowds_bins(const sort_job &job, const varying_digits &digits, const digit_spread *spread,
                                    uint64_t n, uint32_t top, uint32_t *table, uint32_t words) {
     const bool wide = takes_wide_sample(job, n);
@@ -178,9 +175,13 @@ __device__ inline bool crowds_bins(const sort_job &job, const varying_digits &di
     const float bucket = top == 1 ? float(spread[row].most)
                                   : bucket_of_pairs(count_sample(job.plan, SAMPLE_CODES, shift, table).pairs, n);
     const uint32_t bin_shift = shift - min(shift, bits_of(uint32_t(2 * bucket)) - 1);
-    const float most = pairs_of(crowded_each(job) * float(digits.count - top), n, size) + 3,
+    const float most = pairs_of(crowded_each(job, n) * float(digits.count - top), n, size) + 3,
                 pairs = pairs_above(bin_shift);
-    return pairs > most && ((top == 1 && job.ties) || pairs - pairs_above(0) > most);
+    if (pairs <= most || (top == 1 && job.ties))
+        return pairs > most;
+    const bool copies = top == 1 && job.key_bytes == 4 && pairs > pairs_of(many_copies_of_one_digit, n, size) + 3 &&
+                        pairs < pairs_of(hundreds_of_copies, n, size);
+    return copies || pairs - pairs_above(0) > most;
 }
 
 /* Whether 8-byte keys crowd the bins of a tile so much that all digits had better take a pass: the local stage takes as
@@ -242,7 +243,7 @@ __device__ inline top_choice even_choice(const sort_job &job, const digit_spread
     if (before[1] > widest || n - before[radix - 1] > widest)
         return {};
     const float size = float(spread[row].most) * (float(spread[row + 1].most) / float(n));
-    if (copies > many_copies)
+    if (copies > (job.key_bytes == 8 ? many_copies : many_copies_of_floats))
         return {};
     const sample_counts sample = count_sample(job.plan, SAMPLE_EVEN_CODES, even_shift(digits), table);
     const float largest =
