@@ -246,7 +246,7 @@ static void place_values(const scan_sort_job *j, const scan_sort_count *all, siz
 
 bool scan_cpu_sort_by_few(scan_sort_job *j, unsigned thread) {
     const scan_sort_plan *p = &j->plan;
-    const bool pairs = scan_cpu_sort_pairs_seem_few(j), mostly_one = pairs && are_mostly_one(j);
+    const bool pairs = j->pairs_seem_few, mostly_one = pairs && are_mostly_one(j);
     const size_t max_n = !pairs ? 2 * SCAN_SORT_VALUES : mostly_one ? MAX_KEYS_BESIDE_ONE : SCAN_SORT_VALUES;
     size_t begin, end, before = 0;
     if (!pairs && (!j->whole_keys || !seem_few(j)))

@@ -68,9 +68,10 @@ typedef struct scan_sort_job {
     scan_pool *pool;
     struct scan_sort_team *team; /* threads that may do parts of a quicksort, or NULL */
     scan_sort_columns in, temporary, out;
-    bool drop_keys;  /* argsort: out.keys is scratch */
-    bool whole_keys; /* no values, and all bits decide */
-    bool only_codes; /* also keys of equal codes are equal */
+    bool drop_keys;      /* argsort: out.keys is scratch */
+    bool whole_keys;     /* no values, and all bits decide */
+    bool only_codes;     /* also keys of equal codes are equal */
+    bool pairs_seem_few; /* see scan_cpu_sort_pairs_seem_few(): asked before the threads begin */
     bool is_float;
     size_t n;
     size_t sorted_n; /* a single thread: keys of the input, from the first on, that are known to be in order */

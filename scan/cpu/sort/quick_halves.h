@@ -25,6 +25,17 @@ SCAN_INLINE void PAIR(count_half)(scan_sort_part *part, bool is_float) {
     part->counts[1] = part->end - part->begin - low;
 }
 
+/* The values of a mask go to a column, in which this thread's share ends at `end`. */
+SCAN_INLINE void PAIR(store_values)(VALUE *to, size_t at, size_t end, PAIR(vector) values, V_BITS bits, size_t count) {
+    if (at + LANES <= end) {
+        PAIR(store_some)(to + at, values, bits);
+    } else {
+        VALUE some[LANES];
+        PAIR(store_some)(some, values, bits);
+        memcpy(to + at, some, count * sizeof(VALUE));
+    }
+}
+
 /* The pairs of a mask go to a half. */
 SCAN_INLINE void PAIR(store_half)(PAIR(half) * half, V keys, PAIR(vector) values, V_BITS bits, size_t count,
                                   PAIR(columns) to) {
@@ -32,15 +43,12 @@ SCAN_INLINE void PAIR(store_half)(PAIR(half) * half, V keys, PAIR(vector) values
     quick_fetch_ahead(to.values + half->at);
     if (half->at + LANES <= half->end) {
         V_STORE(to.keys + half->at, V_COMPRESS(keys, bits));
-        PAIR(store_some)(to.values + half->at, values, bits);
     } else {
-        KEY some_keys[LANES];
-        VALUE some_values[LANES];
-        V_STORE(some_keys, V_COMPRESS(keys, bits));
-        PAIR(store_some)(some_values, values, bits);
-        memcpy(to.keys + half->at, some_keys, count * sizeof(KEY));
-        memcpy(to.values + half->at, some_values, count * sizeof(VALUE));
+        KEY some[LANES];
+        V_STORE(some, V_COMPRESS(keys, bits));
+        memcpy(to.keys + half->at, some, count * sizeof(KEY));
     }
+    PAIR(store_values)(to.values, half->at, half->end, values, bits, count);
     half->at += count;
 }
 
@@ -80,15 +88,9 @@ static void PAIR(place_few)(scan_sort_placing *p) {
         const PAIR(vector) w = PAIR(load)(x.values + i);
         for (unsigned k = 0; k < p->n; k++) {
             const V_BITS bits = (V_BITS)(~V_UNSET(V_EQUAL(v, keys[k])) & all);
-            const size_t at = p->places[k], count = quick_count(bits, LANES);
-            if (at + LANES <= p->ends[k]) {
-                PAIR(store_some)(to + at, w, bits);
-            } else {
-                VALUE some[LANES];
-                PAIR(store_some)(some, w, bits);
-                memcpy(to + at, some, count * sizeof(VALUE));
-            }
-            p->places[k] = at + count;
+            const size_t count = quick_count(bits, LANES);
+            PAIR(store_values)(to, p->places[k], p->ends[k], w, bits, count);
+            p->places[k] += count;
         }
     }
     for (; i < p->end; i++) {

@@ -69,10 +69,11 @@ static scan_status run(scan_ctx *ctx, const scan_sort_desc *desc, scan_sort_colu
     }
     if (j.n <= p->local_n) /* of many that n, the bound, was planned for */
         j.plan.threads = 1;
-    else if (p->alone_or_two) {
-        if (scan_cpu_sort_pairs_repeat(&j) || scan_cpu_sort_pairs_seem_few(&j))
+    else {
+        j.pairs_seem_few = scan_cpu_sort_pairs_seem_few(&j);
+        if (p->alone_or_two && (j.pairs_seem_few || scan_cpu_sort_pairs_repeat(&j)))
             j.plan.alone_n = p->local_n;
-        else
+        else if (p->alone_or_two)
             j.plan.threads = 1;
     }
     scan_sort_team team;

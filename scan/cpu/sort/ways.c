@@ -98,14 +98,14 @@ void scan_cpu_sort_task(void *arg, unsigned thread, unsigned threads) {
         return;
     if (sort_by_runs(j, thread))
         return;
-    const bool pairs = scan_cpu_sort_pairs_seem_few(j);
-    if (pairs && scan_cpu_sort_by_few(j, thread))
+    if (j->pairs_seem_few && scan_cpu_sort_by_few(j, thread))
         return;
-    if (scan_cpu_sort_quick_counts(j) || (pairs && j->plan.alone_or_two && !scan_cpu_sort_pairs_repeat(j))) {
+    if (scan_cpu_sort_quick_counts(j) ||
+        (j->pairs_seem_few && j->plan.alone_or_two && !scan_cpu_sort_pairs_repeat(j))) {
         sort_by_one(j, thread);
         return;
     }
-    if (!pairs && scan_cpu_sort_by_few(j, thread))
+    if (!j->pairs_seem_few && scan_cpu_sort_by_few(j, thread))
         return;
     const scan_sort_repeats repeats = scan_cpu_sort_see_repeats(j);
     if (repeats == SCAN_SORT_REPEATS_IN_RUNS) {
