@@ -420,7 +420,7 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape
             __syncthreads();
             even_crowded = float(in_bins) > pairs_of(crowded_each(job, n) * float(job.key_bytes - 1), n) + 3 ||
                            (job.key_bytes == 4 && float(copies) > pairs_of(many_copies_of_one_digit, n) + 3 &&
-                            copies < sample_size / 2); /* with fewer values tiles are sorted by digits */
+                            copies < sample_size / 2); /* of a thousand values or more */
             if (counts_equal(job, n))
                 equal = count_sample(plan, SAMPLE_CODES, 0, memory);
         }

@@ -347,9 +347,10 @@ constexpr float many_copies = 24, many_copies_wide = 16, many_copies_labelled = 
 /* Likewise of 4-byte keys alone, which save two passes only: 6, 12 and 25 million of which each value has 12 copies
  * took 186, 344 and 577 us with the local stage, and 146, 248 and 440 with all passes; floats, by an even code, 204,
  * 304 and 530, and 178, 264 and 462. With two to six copies integers took up to a tenth longer, floats less. After one
- * digit it saves a pass more: of 3 million integers it took 85 us with 6 copies, 176 with 20, and 98, for tiles are
- * sorted by digits, with a thousand; passes over as many floats take 102 (H200, 2026-11-30: tools/bench --device cuda
- * --verb sort --type u32,f32 --n 3000000,6000000,12000000,25000000 --distribution few:K, clusters:10000). */
+ * digit it saves a pass more: 0.8, 1.7 and 3.1 million integers of 30,000 values took 80, 101 and 164 us, and of 3,000
+ * values 57, 65 and 97, where passes take 47, 65 and 91, as they do for prices; of few values many have a digit of
+ * their own, and no more is to be done (H200, 2026-11-30: tools/bench --device cuda --verb sort --type u32,f32 --n
+ * 800000,1700000,3100000,6000000,12000000,25000000 --distribution few:K, prices, zipf:20). */
 constexpr float many_copies_alone = 6, many_copies_of_floats = 12, many_copies_of_one_digit = 8;
 
 __device__ inline float most_copies(const sort_job &job) {

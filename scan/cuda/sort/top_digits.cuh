@@ -180,7 +180,7 @@ __device__ inline bool crowds_bins(const sort_job &job, const varying_digits &di
     if (pairs <= most || (top == 1 && job.ties))
         return pairs > most;
     const bool copies = top == 1 && job.key_bytes == 4 && pairs > pairs_of(many_copies_of_one_digit, n, size) + 3 &&
-                        pairs < pairs_of(hundreds_of_copies, n, size);
+                        pairs < float(size) * size / sample_size; /* of a thousand values or more */
     return copies || pairs - pairs_above(0) > most;
 }
 
