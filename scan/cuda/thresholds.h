@@ -123,9 +123,9 @@ constexpr uint64_t one_digit_most = ~0ull;
  * keys, of which one bucket has 71,727, 1,342 in place of 606 (H200, 2026-11-29: tools/bench --device cuda --hunt 1
  * --seed 13947222999045878840, and 1319808593819143193). */
 constexpr uint64_t large_share = 64, large_most = 1u << 18, large_alone = 1u << 13;
-/* Of fewer bytes of keys and values, and no more than so many keys, there are no such clusters: launching
- * them for nothing takes a hundredth of the time and more. 4,160,042 pairs of 12 bytes with 15,000 copies of one key
- * took 609 us without them, CUB 452, and 315 with them (H200, 2026-11-29: tools/bench --device cuda --hunt 1 --seed
+/* Of fewer bytes of keys and values, and no more than so many keys, there are no such clusters: launching them for
+ * nothing takes a hundredth of the time and more. 4,160,042 pairs of 12 bytes with 15,000 copies of one key took 609 us
+ * without them, CUB 452, and 315 with them (H200, 2026-11-29: tools/bench --device cuda --hunt 1 --seed
  * 16581349948127692311). */
 constexpr uint64_t large_least_bytes = 3u << 23, large_keys_most = 1u << 22;
 /* Clusters take as long for keys of such buckets as so many passes over them would, or less: measured 21 and 32, see

@@ -10,10 +10,9 @@
  *   fill    the lists are merged, and each thread writes its part of the output
  *
  * Pairs serve up to 12 different keys in the sample: their values go to their places first, then keys are filled in, so
- * that no key moves.
- * 1.5 to 4 million pairs with 8 or 12 keys are sorted 1.0 to 1.7 times as fast as by partitions (AVX-512, Zen 4,
- * 2026-11-30: tools/bench --verb pairs --type u32,f64 --value-bytes 4, and 8, --n 1500000,4000000 --distribution
- * few:8,few:12 --threads 2).
+ * that no key moves. 1.5 to 4 million pairs with 8 or 12 keys are sorted 1.0 to 1.7 times as fast as by partitions
+ * (AVX-512, Zen 4, 2026-11-30: tools/bench --verb pairs --type u32,f64 --value-bytes 4, and 8, --n 1500000,4000000
+ * --distribution few:8,few:12 --threads 2).
  *
  * Keys of equal codes that are not the same bits (zeros of both signs, several NaNs) must keep their order: these sets
  * are left to the other sorts.

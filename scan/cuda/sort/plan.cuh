@@ -418,9 +418,9 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape
             if (found.copies)
                 atomicAdd(&copies, found.copies);
             __syncthreads();
-            even_crowded = float(in_bins) > pairs_of(crowded_each(job, n) * float(job.key_bytes - 1), n) + 3 ||
-                           (job.key_bytes == 4 && float(copies) > pairs_of(many_copies_of_one_digit, n) + 3 &&
-                            copies < sample_size / 2); /* of a thousand values or more */
+            const bool thousand_values = copies < sample_size / 2;
+            even_crowded = float(in_bins) > crowded_pairs(job, n, job.key_bytes - 1, sample_size) ||
+                           (thousand_values && copies_are_many(job, n, float(copies), sample_size));
             if (counts_equal(job, n))
                 equal = count_sample(plan, SAMPLE_CODES, 0, memory);
         }

@@ -225,6 +225,11 @@ __device__ inline float pairs_of(float bucket, uint64_t n, uint32_t samples = sa
 /* How many keys a key has in its bucket, itself too, from the pairs of the sample that share one. */
 __device__ inline float bucket_of_pairs(uint32_t pairs, uint64_t n) { return 1 + float(pairs) / pairs_of(1, n); }
 
+/* How many pairs of a sample share a bin at most where a local stage that saves so many passes pays. */
+__device__ inline float crowded_pairs(const sort_job &job, uint64_t n, uint32_t saved, uint32_t samples) {
+    return pairs_of(crowded_each(job, n) * float(saved), n, samples) + 3;
+}
+
 /* Whether pairs of a sample that share a bucket are no more than so large a one makes likely. */
 __device__ inline bool explains_pairs(float bucket, float pairs, uint64_t n, uint32_t samples = sample_size) {
     const float likely = pairs_of(bucket, n, samples);
@@ -348,8 +353,8 @@ constexpr float many_copies = 24, many_copies_wide = 16, many_copies_labelled = 
  * took 186, 344 and 577 us with the local stage, and 146, 248 and 440 with all passes; floats, by an even code, 204,
  * 304 and 530, and 178, 264 and 462. With two to six copies integers took up to a tenth longer, floats less. After one
  * digit it saves a pass more: 0.8, 1.7 and 3.1 million integers of 30,000 values took 80, 101 and 164 us, and of 3,000
- * values 57, 65 and 97, where passes take 47, 65 and 91, as they do for prices; of few values many have a digit of
- * their own, and no more is to be done (H200, 2026-11-30: tools/bench --device cuda --verb sort --type u32,f32 --n
+ * values 57, 65 and 97, where passes take 47, 65 and 91, measured on prices; with few values a bucket has one,
+ * and nothing moves (H200, 2026-11-30: tools/bench --device cuda --verb sort --type u32,f32 --n
  * 800000,1700000,3100000,6000000,12000000,25000000 --distribution few:K, prices, zipf:20). */
 constexpr float many_copies_alone = 6, many_copies_of_floats = 12, many_copies_of_one_digit = 8;
 
@@ -360,6 +365,11 @@ __device__ inline float most_copies(const sort_job &job) {
            : job.is_float       ? many_copies_of_floats
            : job.ties           ? many_copies
                                 : many_copies_alone;
+}
+
+/* Whether pairs of a sample that share a bin after one digit at the top, or are equal, tell of too many copies. */
+__device__ inline bool copies_are_many(const sort_job &job, uint64_t n, float pairs, uint32_t samples) {
+    return job.key_bytes == 4 && pairs > pairs_of(many_copies_of_one_digit, n, samples) + 3;
 }
 
 /* Copies of a value from which on a bucket of the sample sort has few values only; and from which on a value has a

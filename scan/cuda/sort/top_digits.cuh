@@ -175,13 +175,11 @@ __device__ inline bool crowds_bins(const sort_job &job, const varying_digits &di
     const float bucket = top == 1 ? float(spread[row].most)
                                   : bucket_of_pairs(count_sample(job.plan, SAMPLE_CODES, shift, table).pairs, n);
     const uint32_t bin_shift = shift - min(shift, bits_of(uint32_t(2 * bucket)) - 1);
-    const float most = pairs_of(crowded_each(job, n) * float(digits.count - top), n, size) + 3,
-                pairs = pairs_above(bin_shift);
+    const float most = crowded_pairs(job, n, digits.count - top, size), pairs = pairs_above(bin_shift);
     if (pairs <= most || (top == 1 && job.ties))
         return pairs > most;
-    const bool copies = top == 1 && job.key_bytes == 4 && pairs > pairs_of(many_copies_of_one_digit, n, size) + 3 &&
-                        pairs < float(size) * size / sample_size; /* of a thousand values or more */
-    return copies || pairs - pairs_above(0) > most;
+    const bool thousand_values = pairs < float(size) * size / sample_size;
+    return (top == 1 && thousand_values && copies_are_many(job, n, pairs, size)) || pairs - pairs_above(0) > most;
 }
 
 /* Whether 8-byte keys crowd the bins of a tile so much that all digits had better take a pass: the local stage takes as
