@@ -197,7 +197,7 @@ static const plan_case cases[] = {
     {"four digits, no sample sort", SCAN_U64, KEYS_STEPS, 3, false, 4, 32, 0, false, false, FINISH_NOTHING, true},
     {"four digits that crowd tiles", SCAN_U64, KEYS_GAPS, 4, false, 8, 0, 0, false, false, FINISH_NOTHING, false, false,
      4},
-    {"dozens of copies, not sampled", SCAN_U64, KEYS_COPIES, 40, false, 8, 0, 0, false, false, FINISH_NOTHING, true},
+    {"dozens of copies, not sampled", SCAN_U64, KEYS_COPIES, 40, false, 2, 48, 0, false, false, FINISH_NOTHING, true},
     {"copies, sampled where there are many", SCAN_U64, KEYS_REPEATED, 4, false, many ? 0 : 8, 0, 0, false, many,
      FINISH_NOTHING, true},
     {"rare keys, with values sampled where there are many", SCAN_U64, KEYS_STEPS, 4, false, many ? 0 : 8, 0, 0, false,
@@ -240,6 +240,7 @@ static const plan_case cases[] = {
     {"rare keys in clusters, with values, not sampled", SCAN_U64, KEYS_STEPS_CLUSTERS, 10, false, 8, 0, 0, false, false,
      FINISH_NOTHING, true, false, 8},
     {"copies, with values", SCAN_U32, KEYS_COPIES, 12, false, 2, 16, 0, false, false, FINISH_NOTHING, false, false, 4},
+    {"copies of eight bytes, alone", SCAN_U64, KEYS_COPIES, 60, false, 2, 48, 0, false, false, FINISH_NOTHING},
     {"copies, alone", SCAN_U32, KEYS_COPIES, 12, false, 4, 0, 0, false, false, FINISH_NOTHING},
 };
 

@@ -28,8 +28,8 @@
  *     scatter  keys to shared memory, in order by bins, with where they came from if equal ones can be told apart
  *       |
  *     mend     bins with two keys and more: neighbours change places, in windows of slots, a thread each, and then at
- *       |      their borders, as often as the fullest bin has keys; of fuller bins, or with ties, by insertion, or,
- *       |      where that takes long, each key counts those of its bin that come before it
+ *       |      their borders, as often as the fullest bin has keys; of fuller bins, or with ties, by insertion; full
+ *       |      ones by a warp each: it counts the copies of a few codes, or has a network sort the keys
  *       |
  *     write    in order
  *       |
@@ -38,10 +38,10 @@
  *
  * The order in a bin is that of (code, place before): stable, whatever order the additions were in. A bin of one code
  * needs no mending where equal keys are the same key. Floats alone of which some share a code, as -0 and NaNs do, are
- * sorted by codes but for the tiles that have such keys. Where a bin gets too many keys, the tile is sorted by the
- * digits in which its keys differ, least significant first, with stable ranks, all in shared memory. One of labels,
- * also where they lack the bits, is first taken again as keys. If there are many such tiles, the stage gives up, and
- * all digits are sorted.
+ * sorted by codes but for the tiles that have such keys. Ranks have 8 bits: keys whose codes tell them are numbered
+ * once more where a bin needs more. Where that does not help, the tile is sorted by the digits in which its keys
+ * differ, least significant first, with stable ranks, all in shared memory. One of labels, also where they lack the
+ * bits, is first taken again as keys. If there are many such tiles, the stage gives up, and all digits are sorted.
  *
  * In place: source and target may be the same array. A CTA holds its keys in registers, and its values in shared
  * memory, before it writes any; it writes its own positions only, and of the others it looks at prefixes, which are the

@@ -37,12 +37,7 @@ template <class K> struct local_placed {
     }
 };
 
-constexpr uint32_t local_max_steps = 256;   /* of a thread that inserts */
-constexpr uint32_t local_max_inserted = 24; /* keys in a bin with ties: they come in any order, which takes long */
-/* Keys in a bin that are compared with each other where insertion does not serve; for more, digits cost less. With
- * digits in place of that, one bin of 92 among 1,572,864 keys made the sort take 89 us in place of 50 (H200,
- * 2026-11-29: tools/bench --device cuda --hunt 1 --seed 3070162248624386786). */
-constexpr uint32_t local_max_compared = 96;
+constexpr uint32_t local_max_codes = 8;                     /* in a full bin, if a warp counts the copies of each */
 constexpr int local_window = 17, local_reach_of_border = 6; /* slots; an odd number, so that lanes meet in no bank */
 static_assert(local_window + local_reach_of_border <= local_spare && 2 * local_reach_of_border < local_window);
 
@@ -50,6 +45,9 @@ template <class Key, int value_bytes, local_form form> class local_bins {
   protected:
     using K = key_bits<Key>;
     static constexpr bool ties = form == LOCAL_KEYS;
+    /* Codes tell the keys, so that a bin of one code is in order, however many keys it has. */
+    static constexpr bool codes_alone = form == LOCAL_CODES;
+    static constexpr uint32_t max_inserted = local_max_inserted<Key, codes_alone>;
     static constexpr int rows = local_rows<Key, value_bytes>;
     static_assert(form != LOCAL_LABELS || rows <= 32, "counters and origins leave room for the values");
 
@@ -114,7 +112,8 @@ template <class Key, int value_bytes, local_form form> class local_bins {
         __syncthreads();
     }
 
-    /* Answers whether no bin is crowded. Keys that are not there fall in some bin, and add nothing. */
+    /* Answers whether no bin is crowded, or may be of one code. Keys that are not there fall in some bin, and add
+     * nothing. */
     __device__ bool count(const local_deal &deal) {
         uint32_t most = choose_bins(
             [&](auto by_values, const even_code &even) { return count_by<decltype(by_values)::value>(deal, even); });
@@ -122,7 +121,7 @@ template <class Key, int value_bytes, local_form form> class local_bins {
         if (lane == 0)
             atomicMax(&shared.most, most);
         __syncthreads();
-        return shared.most < 256;
+        return codes_alone || shared.most <= local_max_rank;
     }
     template <bool by_values> __device__ uint32_t count_by(const local_deal &deal, const even_code &even) {
         uint32_t most = 0; /* upper half: the highest rank */
@@ -137,7 +136,7 @@ template <class Key, int value_bytes, local_form form> class local_bins {
             for (int k = 0; k < local_batch; k++) {
                 const uint32_t upper = __funnelshift_l(0, old[k], bin[k] * 16 + 16); /* the bin's own half */
                 most = max(most, upper);
-                rank.set(b + k, upper >> 16 & 0xff);
+                rank.set(b + k, upper >> 16 & local_max_rank);
             }
         });
         return most;
@@ -196,7 +195,13 @@ template <class Key, int value_bytes, local_form form> class local_bins {
     }
 
     __device__ void scatter(const local_deal &deal) {
-        choose_bins([&](auto by_values, const even_code &even) { scatter_by<decltype(by_values)::value>(deal, even); });
+        const bool past_ranks = codes_alone && shared.most > local_max_rank;
+        choose_bins([&](auto by_values, const even_code &even) {
+            if (past_ranks)
+                scatter_unranked<decltype(by_values)::value>(deal, even);
+            else
+                scatter_by<decltype(by_values)::value>(deal, even);
+        });
         if (!ties && thread < local_spare)
             sorted[members + thread] = K(~K(0));
         __syncthreads();
@@ -219,6 +224,23 @@ template <class Key, int value_bytes, local_form form> class local_bins {
         });
     }
 
+    /* Where a bin has more keys than there are ranks: numbers them again, by its begin, which it gets back. */
+    template <bool by_values> __device__ void scatter_unranked(const local_deal &deal, const even_code &even) {
+        const auto add_to = [&](uint32_t bin, uint32_t x) {
+            const uint32_t old = atomicAdd(counts + bin / 2, __funnelshift_l(0, x, bin * 16));
+            return __funnelshift_l(0, old, bin * 16 + 16) >> 16;
+        };
+        each_row<rows>(deal, [&](int i) {
+            if (deal.there(i))
+                sorted[add_to(bin_of<by_values>(key[i], even), 1)] = key[i];
+        });
+        __syncthreads();
+        each_row<rows>(deal, [&](int i) {
+            if (deal.there(i))
+                add_to(bin_of<by_values>(key[i], even), ~0u);
+        });
+    }
+
     using placed = local_placed<K>;
     __device__ placed get(uint32_t slot) const {
         const K own = sorted[slot];
@@ -238,59 +260,117 @@ template <class Key, int value_bytes, local_form form> class local_bins {
         return begin == slot ? slot : begins()[bin + 1];
     }
 
-    /* A thread has the bins that begin in its share of the slots, an odd number: lanes meet in no bank. Returns whether
-     * nobody had too much to do; if not, some keys have changed places in their bins. */
-    __device__ bool insert() {
+    /* A thread has the bins that begin in its share of the slots, an odd number: lanes meet in no bank. some_full: full
+     * bins are in order already. */
+    template <bool some_full> __device__ void insert() {
         const uint32_t each = (((members - 1) >> (bits_of(blockDim.x) - 1)) + 1) | 1;
-        const uint32_t begin = bin_border(thread * each), end = bin_border(thread * each + each);
-        uint32_t steps = 0;
+        uint32_t begin = bin_border(thread * each);
+        const uint32_t end = bin_border(thread * each + each);
         __syncthreads();
-        for (uint32_t at = begin + 1; at < end && steps < local_max_steps; at++) {
-            const placed own = get(at);
-            uint32_t to = at;
-            for (; to > begin; to--, steps++) {
-                const placed other = get(to - 1);
-                if (!(own < other))
-                    break;
-                put(to, other);
-            }
-            if (to < at)
-                put(to, own);
+        while (begin < end) {
+            const uint32_t past = some_full ? begins()[bin_of(sorted[begin]) + 1] : end;
+            if (!some_full || past - begin <= max_inserted)
+                for (uint32_t at = begin + 1; at < past; at++) {
+                    const placed own = get(at);
+                    uint32_t to = at;
+                    for (; to > begin; to--) {
+                        const placed other = get(to - 1);
+                        if (!(own < other))
+                            break;
+                        put(to, other);
+                    }
+                    if (to < at)
+                        put(to, own);
+                }
+            begin = past;
         }
-        return !__syncthreads_or(steps >= local_max_steps);
+        __syncthreads();
     }
 
-    /* A key's place is where its bin begins and how many of the bin come before it: it is compared with all of them. By
-     * some rows of keys at a time, the last of which ends where a bin does. */
-    __device__ void rank_in_bins() {
-        constexpr int each = 4; /* of a thread */
-        static_assert(each * local_threads >= 2 * local_max_compared, "rows with several bins");
-        for (uint32_t first = 0, end; first < members; first = end) {
-            end = bin_border(first + each * blockDim.x - (local_max_compared - 1));
-            placed own[each];
-            uint32_t to[each];
-#pragma unroll
-            for (int k = 0; k < each; k++) {
-                const uint32_t slot = first + k * blockDim.x + thread;
-                own[k] = {};
-                to[k] = slot;
-                if (slot < end) {
-                    own[k] = get(slot);
-                    const uint32_t bin = bin_of(own[k].key), begin = begins()[bin], past = begins()[bin + 1];
-                    to[k] = begin;
-                    for (uint32_t i = begin; i < past; i++) {
-                        const placed other = get(i);
-                        to[k] += other < own[k] || (i < slot && !(own[k] < other));
+    /* By a warp: a bin's keys in order, if few codes have many copies each: each code in turn is counted, and known to
+     * one lane. Returns false, and moves no key, if those so far have so few that they seem to be more than
+     * local_max_codes. */
+    __device__ bool select_codes(uint32_t begin, uint32_t count) {
+        K last = 0, own = 0;
+        uint32_t codes = 0, own_end = 0; /* of the lane's code, counted from `begin` */
+        for (uint32_t found = 0; found < count; codes++) {
+            if (found * local_max_codes < count * codes)
+                return false;
+            K least = K(~K(0));
+            uint32_t copies = 0;
+            for (uint32_t first = 0; first < count; first += 32) {
+                const K key = sorted[begin + min(first + lane, count - 1)];
+                const bool counts = (first + lane < count) & ((codes == 0) | (key > last));
+                copies = !counts ? copies : key == least ? copies + 1 : key < least ? 1 : copies;
+                least = counts ? min(least, key) : least;
+            }
+            last = K(~warp_max(K(~least)));
+            found += warp_sum(least == last ? copies : 0);
+            if (uint32_t(lane) == codes) {
+                own = last;
+                own_end = found;
+            }
+        }
+        __syncwarp();
+        for (uint32_t first = 0; codes > 1 && first < count; first += 32) {
+            K key = 0;
+            for (uint32_t c = codes; c-- > 0;) {
+                const K code = __shfl_sync(all_lanes, own, int(c));
+                const uint32_t end = __shfl_sync(all_lanes, own_end, int(c));
+                key = first + lane < end ? code : key;
+            }
+            if (first + lane < count)
+                sorted[begin + first + lane] = key;
+        }
+        __syncwarp();
+        return true;
+    }
+
+    /* By a warp: a bin's keys in order, by a bitonic network whose comparisons all put the lesser key first, so that
+     * those with a place past the bin's end are left out. Source: Batcher, "Sorting networks and their applications",
+     * 1968. */
+    __device__ void sort_bin(uint32_t begin, uint32_t count) {
+        for (uint32_t size = 2; size < 2 * count; size *= 2)
+            for (uint32_t half = size / 2; half > 0; half /= 2) {
+                const auto low_of = [&](uint32_t pair) { return 2 * pair - (pair & (half - 1)); };
+                for (uint32_t first = 0; low_of(first) < count; first += 32) {
+                    const uint32_t low = low_of(first + lane), high = half == size / 2 ? low ^ (size - 1) : low + half;
+                    if (high < count) { /* no loop in here, so that no lane overtakes another */
+                        const placed a = get(begin + low), b = get(begin + high);
+                        if ((b.code < a.code) | ((b.code == a.code) & (b.origin < a.origin))) {
+                            put(begin + low, b);
+                            put(begin + high, a);
+                        }
                     }
                 }
+                __syncwarp();
             }
-            __syncthreads();
-#pragma unroll
-            for (int k = 0; k < each; k++)
-                if (first + k * blockDim.x + thread < end)
-                    put(to[k], own[k]);
-            __syncthreads();
+    }
+
+    /* Full bins, of more keys than are inserted, by a warp each. Returns how many keys the largest of the other bins
+     * has, or more than a tile has, if a bin has more keys than there are ranks, and not few codes. */
+    __device__ uint32_t sort_full_bins() {
+        uint32_t most = 0;
+        for (uint32_t first = warp * 32; first < bin_rows * 256; first += blockDim.x) {
+            const uint32_t begin = begins()[first + lane], count = begins()[first + lane + 1] - begin;
+            const bool full = count > max_inserted;
+            most = max(most, full ? 0 : count);
+            for (uint32_t left = __ballot_sync(all_lanes, full); left; left &= left - 1) {
+                const int i = __ffs(int(left)) - 1;
+                const uint32_t from = __shfl_sync(all_lanes, begin, i), keys = __shfl_sync(all_lanes, count, i);
+                if (codes_alone && select_codes(from, keys))
+                    continue;
+                if (keys <= local_max_rank + 1)
+                    sort_bin(from, keys);
+                else
+                    most = ~0u;
+            }
         }
+        most = warp_max(most);
+        if (lane == 0)
+            shared.totals[warp] = most;
+        __syncthreads();
+        return warp_max(lane < int(blockDim.x) / 32 ? shared.totals[lane] : 0);
     }
 
     /* Slots from `first` on, by one thread: neighbours change places until none of a bin within them is out of order,
@@ -315,18 +395,20 @@ template <class Key, int value_bytes, local_form form> class local_bins {
             sorted[first + i] = x[i];
     }
 
-    /* Of small bins, first all that lie in a window, then those at the borders of two; of fuller ones by insertion or
-     * by rank_in_bins(). Returns whether it could. unneeded(): called as soon as nobody needs the counters. */
+    /* Of small bins, first all that lie in a window, then those at the borders of two; of fuller ones by insertion, and
+     * by warps. Returns whether it could. unneeded(): called as soon as nobody needs the counters. */
     template <class F> __device__ bool mend(F unneeded) {
-        const uint32_t rounds = mends() ? shared.most + 1 : 0;
+        uint32_t rounds = mends() ? shared.most + 1 : 0;
+        const bool some_full = rounds > max_inserted;
+        if (some_full)
+            rounds = sort_full_bins();
+        if (rounds > members)
+            return false;
         if (ties || rounds > local_reach_of_border + 1) {
-            if ((ties && rounds > local_max_inserted) || !insert()) {
-                if (rounds > local_max_compared) {
-                    __syncthreads(); /* the next tile sets `most` */
-                    return false;
-                }
-                rank_in_bins();
-            }
+            if (some_full)
+                insert<true>();
+            else
+                insert<false>();
             unneeded();
             return true;
         }

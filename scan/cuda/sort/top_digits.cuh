@@ -241,7 +241,7 @@ __device__ inline top_choice even_choice(const sort_job &job, const digit_spread
     if (before[1] > widest || n - before[radix - 1] > widest)
         return {};
     const float size = float(spread[row].most) * (float(spread[row + 1].most) / float(n));
-    if (copies > (job.key_bytes == 8 ? many_copies : many_copies_of_floats))
+    if (copies > most_copies(job))
         return {};
     const sample_counts sample = count_sample(job.plan, SAMPLE_EVEN_CODES, even_shift(digits), table);
     const float largest =
