@@ -154,7 +154,7 @@ constexpr uint32_t counted = 1u << narrow_counted_bits;
  * that their pairs do not refuse two digits: these are more where n is larger. */
 constexpr uint32_t bucket_of_one = GPU_EMULATED ? 16 : 64;
 /* Keys in a cluster that share few of the local stage's bins, which are narrower where n is larger. */
-constexpr uint32_t few_in_bins = GPU_EMULATED ? 5 : 50;
+constexpr uint32_t few_in_bins = GPU_EMULATED ? 5 : 30;
 /* Copies of a value that a sample takes for more than 12 and less than 24; a large share of the keys shows too many. */
 constexpr uint32_t more_copies = 18;
 /* Whether a sample sort may take less time than eight passes: in the emulator alone. */
@@ -167,7 +167,7 @@ static const plan_case cases[] = {
     {"one digit of eight", SCAN_U64, KEYS_UNIFORM, 0, true, 1, 56, 0, false, false, FINISH_NOTHING},
     {"two digits of eight", SCAN_U64, KEYS_UNIFORM, 0, false, 2, 48, 0, false, false, FINISH_NOTHING},
     {"one digit, copies", SCAN_U32, KEYS_COPIES, 40, true, 4, 0, 0, false, false, FINISH_NOTHING},
-    {"one digit, few copies", SCAN_U32, KEYS_COPIES, 4, true, 1, 24, 0, false, false, FINISH_NOTHING},
+    {"one digit, few copies", SCAN_U32, KEYS_COPIES, 2, true, 1, 24, 0, false, false, FINISH_NOTHING},
     {"one digit, copies with values", SCAN_U32, KEYS_COPIES, 40, true, 4, 0, 0, false, false, FINISH_NOTHING, false,
      false, 4},
     {"one digit, clusters", SCAN_U32, KEYS_CLUSTERS, few_in_bins, true, 1, 24, 0, false, false, FINISH_NOTHING},

@@ -351,12 +351,10 @@ __device__ inline bool few_pairs(float pairs, uint64_t n, uint32_t reach, uint32
 constexpr float many_copies = 24, many_copies_wide = 16, many_copies_labelled = 12;
 /* Likewise of 4-byte keys alone, which save two passes only: 6, 12 and 25 million of which each value has 12 copies
  * took 186, 344 and 577 us with the local stage, and 146, 248 and 440 with all passes; floats, by an even code, 204,
- * 304 and 530, and 178, 264 and 462. With two to six copies integers took up to a tenth longer, floats less. After one
- * digit it saves a pass more: 0.8, 1.7 and 3.1 million integers of 30,000 values took 80, 101 and 164 us, and of 3,000
- * values 57, 65 and 97, where passes take 47, 65 and 91, measured on prices; with few values a bucket has one,
- * and nothing moves (H200, 2026-11-30: tools/bench --device cuda --verb sort --type u32,f32 --n
- * 800000,1700000,3100000,6000000,12000000,25000000 --distribution few:K, prices, zipf:20). */
-constexpr float many_copies_alone = 6, many_copies_of_floats = 12, many_copies_of_one_digit = 8;
+ * 304 and 530, and 178, 264 and 462. With two to six copies integers took up to a tenth longer, floats less (H200,
+ * 2026-11-30: tools/bench --device cuda --verb sort --type u32,f32 --n 6000000,12000000,25000000 --distribution few:K,
+ * runs:K). After one digit crowds_bins() counts them. */
+constexpr float many_copies_alone = 6, many_copies_of_floats = 12;
 /* Likewise of 8-byte keys alone that their codes tell, for a bin of one code is in order: with 12 to 130 copies sorts
  * took 0.5 to 0.9 of the time of passes, with a thousand 1.2 to 1.5 (--type i64,f64). */
 constexpr float many_copies_alone_wide = 128;
@@ -369,11 +367,6 @@ __device__ inline float most_copies(const sort_job &job) {
            : !codes_alone   ? many_copies
            : job.is_float   ? many_copies_of_floats
                             : many_copies_alone;
-}
-
-/* Whether pairs of a sample that share a bin after one digit at the top, or are equal, tell of too many copies. */
-__device__ inline bool copies_are_many(const sort_job &job, uint64_t n, float pairs, uint32_t samples) {
-    return job.key_bytes == 4 && pairs > pairs_of(many_copies_of_one_digit, n, samples) + 3;
 }
 
 /* Copies of a value from which on a bucket of the sample sort has few values only; and from which on a value has a
