@@ -2,7 +2,6 @@
  *
  * The select engine on the host: which grid runs, its state, the launch.
  */
-#include <cstdio>
 
 #include "../device/order.cuh"
 #include "select.h"
@@ -92,8 +91,7 @@ scan_status run_select(scan_ctx *ctx, const select_kernels &kernels, scan_grid g
                             kernels.wave_shared_bytes));
     else
         SCAN_TRY(launch_pdl(ctx, kernels.look_back, c.single ? 1 : c.tiles, kernels.look_back_threads, arguments, 0));
-    snprintf(s->ran, sizeof s->ran, "%s", c.wave ? "wave" : c.single ? "single" : "look-back");
-    ctx->ran = s->ran;
+    ctx->ran = c.wave ? "wave" : c.single ? "single" : "look-back";
     return SCAN_OK;
 }
 

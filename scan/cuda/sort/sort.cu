@@ -3,7 +3,6 @@
  * Sort and argsort on CUDA: the launches. choice.cu has which. No types here; kernels come from tables.
  */
 #include <cstddef>
-#include <cstdio>
 
 #include "../cuda.h"
 #include "../cooperative/cooperative.h"
@@ -351,9 +350,7 @@ static scan_status run(scan_ctx *ctx, const scan_sort_desc *desc, sort_job job, 
         case PATH_SAMPLE: SCAN_TRY(samplesort_run(ctx, job, lists, in_place, false)); break;
         }
     static const char *const names[] = {"count", "radix cluster", "radix fill", "radix", "split", "sample"};
-    context_state *s = state_of(ctx);
-    snprintf(s->ran, sizeof s->ran, "%s", done && c.cooperative ? "radix cooperative" : names[c.path]);
-    ctx->ran = s->ran;
+    ctx->ran = done && c.cooperative ? "radix cooperative" : names[c.path];
     return SCAN_OK;
 }
 
