@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * The thread pool: every thread of a run works once, barriers separate phases, runs follow each other without a pause;
- * and how many threads a run takes.
+ * and how many threads a run takes, and where they run.
  */
 #include <sched.h>
 #include <stdatomic.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "scan/cpu/cpu.h"
 #include "support.h"
@@ -222,11 +223,58 @@ static void calls_one_by_one(void **state) {
     scan_ctx_destroy(ctx);
 }
 
+typedef struct place {
+    pid_t thread;
+    int processor;
+} place;
+
+static void note_place(void *arg, unsigned index, unsigned count) {
+    place *const places = arg;
+    (void)count;
+    places[index] = (place){gettid(), sched_getcpu()};
+}
+
+/* A worker that was last on the processor to which the caller is bound works on another one. */
+static void workers_leave_the_callers_processor(void **state) {
+    (void)state;
+    enum { RUNS = 50 };
+    cpu_set_t all, one;
+    place places[2];
+    int apart = 0;
+    assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+    if (CPU_COUNT(&all) < 2) {
+        print_message("skipped: one processor only\n");
+        skip();
+    }
+    scan_pool *pool = scan_pool_create(2);
+    scan_pool_run(pool, 2, note_place, places);
+    CPU_ZERO(&one);
+    CPU_SET((size_t)places[0].processor, &one);
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+    for (int run = 0; run < RUNS; run++) {
+        assert_int_equal(sched_setaffinity(places[1].thread, sizeof one, &one), 0);
+        let_sleep(pool);
+        scan_pool_run(pool, 2, note_place, places);
+        assert_int_equal(places[1].processor, places[0].processor);
+        assert_int_equal(sched_setaffinity(places[1].thread, sizeof all, &all), 0);
+        let_sleep(pool);
+        scan_pool_run(pool, 2, note_place, places);
+        apart += places[1].processor != places[0].processor;
+    }
+    scan_pool_destroy(pool);
+    assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
+    assert_in_range(apart, RUNS / 2, RUNS);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(barriers_separate_phases), cmocka_unit_test(runs_of_some_threads),
-        cmocka_unit_test(offers_may_be_taken_up),   cmocka_unit_test(as_many_threads_as_pay),
-        cmocka_unit_test(calls_one_by_one),         cmocka_unit_test(calls_in_a_loop),
+        cmocka_unit_test(barriers_separate_phases),
+        cmocka_unit_test(runs_of_some_threads),
+        cmocka_unit_test(offers_may_be_taken_up),
+        cmocka_unit_test(as_many_threads_as_pay),
+        cmocka_unit_test(calls_one_by_one),
+        cmocka_unit_test(calls_in_a_loop),
+        cmocka_unit_test(workers_leave_the_callers_processor),
     };
     return cmocka_run_group_tests_name("pool", tests, NULL, NULL);
 }
