@@ -112,15 +112,25 @@ typedef struct NAME(counting) {
 /* Counts the slots of n keys that are in the dictionary. The codes of others go to `others`. Returns their number. */
 SCAN_INLINE size_t NAME(count_block)(const NAME(dictionary) * d, const KEY *x, size_t n, KEY flip, KEY *others,
                                      uint16_t (*counts)[QUICK_SLOTS + 1]) {
+    /* Whether one of several has others is easier to foresee. */
+    enum { VECTORS = LANES * sizeof(KEY) == 64 ? 4 : 2 };
     uint16_t slots[QUICK_BLOCK];
     size_t others_n = 0, i = 0;
-    for (; i + LANES <= n; i += LANES) {
-        const V v = V_LOAD(x + i);
-        const V_BITS differ = (V_BITS)V_LOOK_UP(v, d->multiplier, d->slots, slots + i);
-        if (differ) {
-            V_STORE(others + others_n, V_XOR(V_SET1(flip), V_COMPRESS(v, differ)));
-            others_n += quick_count(differ, LANES);
+    for (; i + VECTORS * LANES <= n; i += VECTORS * LANES) {
+        V v[VECTORS];
+        V_BITS differ[VECTORS], any = 0;
+#pragma GCC unroll 4
+        for (size_t k = 0; k < VECTORS; k++) {
+            v[k] = V_LOAD(x + i + k * LANES);
+            differ[k] = (V_BITS)V_LOOK_UP(v[k], d->multiplier, d->slots, slots + i + k * LANES);
+            any |= differ[k];
         }
+        if (any)
+#pragma GCC unroll 4
+            for (size_t k = 0; k < VECTORS; k++) {
+                V_STORE(others + others_n, V_XOR(V_SET1(flip), V_COMPRESS(v[k], differ[k])));
+                others_n += quick_count(differ[k], LANES);
+            }
     }
     for (; i < n; i++) {
         slots[i] = NAME(slot_of)(x[i], d->multiplier);
