@@ -93,7 +93,7 @@ struct context_state {
     struct {
         int ctas;
         uint32_t chunk; /* elements a CTA; 0: no clusters */
-    } sort_cluster[2];  /* for keys of up to 4 bytes, of 8 */
+    } sort_cluster[2];  /* for codes of 4 bytes, of 8 */
 };
 
 inline context_state *state_of(const scan_ctx *ctx) { return static_cast<context_state *>(ctx->state); }

@@ -8,8 +8,8 @@
 #include "gpu_sort.h"
 
 /* As in scan/cuda/sort/cluster.cu and sort/cluster_rows.cuh. Up to MAX_COUNTED keys are sorted by counting; in place,
- * up to MAX_COUNTED_IN_PLACE. A cluster takes up to MAX_CLUSTER keys, or MAX_CLUSTER_WIDE of 8 bytes, and a CTA of it
- * up to MAX_CHUNK. */
+ * up to MAX_COUNTED_IN_PLACE. A cluster takes up to MAX_CLUSTER keys, or MAX_CLUSTER_WIDE by more than 32 bits, and a
+ * CTA of it up to MAX_CHUNK. */
 enum {
     MAX_COUNTED_IN_PLACE = 2048,
     MAX_COUNTED = 8192,
@@ -30,9 +30,10 @@ static void grant(int ctas) {
 }
 
 /* In the emulator, what was granted is known. */
-static void check_path(scan_type type, size_t n, int ctas) {
+static void check_path(const sort_case *order, size_t n, int ctas) {
     const size_t in_place = ctas == 1 ? MAX_COUNTED_IN_PLACE / 2 : MAX_COUNTED_IN_PLACE;
-    const size_t max_n = scan_type_size(type) == 8 ? MAX_CLUSTER_WIDE : MAX_CLUSTER;
+    const uint32_t bits = order->end_bit - order->begin_bit;
+    const size_t max_n = bits > 32 ? MAX_CLUSTER_WIDE : MAX_CLUSTER;
     const bool granted = n <= (size_t)ctas * MAX_CHUNK && n <= max_n && ctas > 1;
     const bool small = !strcmp(scan_ctx_ran(gpu), "count"), cluster = !strcmp(scan_ctx_ran(gpu), "radix cluster");
     const bool right = n <= in_place     ? small
@@ -48,7 +49,7 @@ static void check_size(size_t n, int ctas, int arrays, int calls) {
         static const scan_type wide[] = {SCAN_U64, SCAN_I64, SCAN_F64};
         const sort_case order = drawn_order(i % 2 ? wide[random_below(&rng, 3)] : drawn_type());
         const int data = random_bool(&rng) ? 0 : drawn_data();
-        check_path(order.type, check_array(&order, SCAN_SORT_AUTO, n, data, calls), ctas);
+        check_path(&order, check_array(&order, SCAN_SORT_AUTO, n, data, calls), ctas);
     }
 }
 
@@ -86,7 +87,7 @@ static void one_digit(void **state) {
         fill(keys, c.n, c.order.type, data_uniform, random_u64(&rng));
         expect(c.n, &c.order);
         run_sort(&c);
-        check_path(c.order.type, c.bound, GPU_EMULATED ? 4 : 16);
+        check_path(&c.order, c.bound, GPU_EMULATED ? 4 : 16);
     }
 }
 
@@ -123,7 +124,7 @@ static void types_and_data(void **state) {
                 const sort_case order = drawn_order((scan_type)type);
                 const size_t max_n = gpu_is_small ? 9000 : 65528;
                 const size_t n = MAX_COUNTED + 1 + random_below(&rng, max_n - MAX_COUNTED);
-                check_path(order.type, check_array(&order, SCAN_SORT_AUTO, n, data, gpu_is_small ? 1 : 5), 2);
+                check_path(&order, check_array(&order, SCAN_SORT_AUTO, n, data, gpu_is_small ? 1 : 5), 2);
             }
 }
 
@@ -140,6 +141,20 @@ static void windows(void **state) {
         const size_t min_n = random_bool(&rng) ? MAX_COUNTED + 1 : 1;
         check_array(&order, SCAN_SORT_AUTO, min_n + random_below(&rng, gpu_is_small ? 2000 : 20000), 0, 5);
     }
+}
+
+/* Keys of 8 bytes by as many bits as codes of 4 bytes have, and one more. */
+static void narrow_windows(void **state) {
+    (void)state;
+    need_time();
+    const int ctas = GPU_EMULATED ? 4 : 16;
+    grant(ctas);
+    for (uint32_t bits = 31; bits <= 33; bits++)
+        for (int i = 0; i < 2; i++) {
+            const sort_case order = {i ? SCAN_I64 : SCAN_U64, i == 1, false, i ? 64 - bits : 0, i ? 64 : bits};
+            const size_t n = gpu_is_small ? MAX_COUNTED + 1 : MAX_CLUSTER_WIDE + 1;
+            check_path(&order, check_array(&order, SCAN_SORT_AUTO, n, 0, 5), ctas);
+        }
 }
 
 /* The cluster's chunks are cut from the count on the device, which is far below the bound. */
@@ -163,7 +178,7 @@ static void counts(void **state) {
                 c.keys_in_place = random_bool(&rng);
                 c.values_in_place = random_bool(&rng);
                 run_call(&c);
-                check_path(order.type, bound, ctas);
+                check_path(&order, bound, ctas);
             }
     }
 }
@@ -207,6 +222,7 @@ int main(int argc, char **argv) {
         GPU_TEST(GPU_MATRIX | GPU_SMALL, types_and_data), GPU_TEST(GPU_MATRIX | GPU_SMALL, windows),
         GPU_TEST(GPU_MATRIX | GPU_SMALL, counts),         GPU_TEST(GPU_MATRIX | GPU_SMALL, graphs),
         GPU_TEST(GPU_MATRIX | GPU_SMALL, refused),        GPU_TEST(GPU_MATRIX | GPU_SMALL, one_digit),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, narrow_windows),
     };
     int result = gpu_main("gpu_sort_cluster", tests, sizeof tests / sizeof tests[0], argc, argv);
     drop_room();

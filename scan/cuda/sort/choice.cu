@@ -164,7 +164,7 @@ sort_choice choose_sort(const scan_ctx *ctx, const scan_sort_desc *desc, size_t 
         c.path = PATH_SMALL;
         return c;
     }
-    if (desc->method == SCAN_SORT_AUTO && cluster_sort_serves(ctx, key_bytes, n)) {
+    if (desc->method == SCAN_SORT_AUTO && cluster_sort_serves(ctx, c.bits, n)) {
         c.path = PATH_CLUSTER;
         return c;
     }

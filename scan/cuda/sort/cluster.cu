@@ -54,7 +54,7 @@ scan_status small_sort_run(scan_ctx *ctx, sort_job job, bool in_place) {
 
 /* ---- more, by one cluster ---------------------------------------------------------------------------------------- */
 
-/* Above so many keys of up to 4 bytes, of 8, the radix passes of all SMs are faster; a GPU that grants smaller
+/* Above so many keys with codes of 4 bytes, of 8, the radix passes of all SMs are faster; a GPU that grants smaller
  * clusters, or less shared memory, has a lower bound of its own. Where the curves of `tools/bench --device cuda --verb
  * sort --n 2^13..2^18` for the methods auto and radix cross on an H200, 2026-11-20; radix never takes the cluster. */
 constexpr uint64_t cluster_sort_most[2] = {1 << 16, 1 << 14};
@@ -108,13 +108,16 @@ scan_status cluster_sort_load(scan_ctx *ctx) {
     return load_kernel(ctx, kernels[1].kernel);
 }
 
-bool cluster_sort_serves(const scan_ctx *ctx, size_t key_bytes, size_t n) {
-    const auto &granted = state_of(ctx)->sort_cluster[key_bytes == 8];
-    return n <= cluster_sort_most[key_bytes == 8] && n <= uint64_t(granted.chunk) * uint64_t(granted.ctas);
+/* Whether codes have 8 bytes: of 8-byte keys by up to 32 of their bits they have 4. */
+static bool is_wide(uint32_t bits) { return bits > 32; }
+
+bool cluster_sort_serves(const scan_ctx *ctx, uint32_t bits, size_t n) {
+    const auto &granted = state_of(ctx)->sort_cluster[is_wide(bits)];
+    return n <= cluster_sort_most[is_wide(bits)] && n <= uint64_t(granted.chunk) * uint64_t(granted.ctas);
 }
 
 scan_status cluster_sort_run(scan_ctx *ctx, sort_job job) {
-    const int wide = job.key_bytes == 8, ctas = state_of(ctx)->sort_cluster[wide].ctas;
+    const int wide = is_wide(job.bits), ctas = state_of(ctx)->sort_cluster[wide].ctas;
     const cluster_share share = share_out(uint32_t(job.n), uint32_t(ctas));
     void *arguments[] = {&job};
     return launch_cluster(ctx, kernels[wide].kernel, ctas, cluster_sort_threads, arguments,

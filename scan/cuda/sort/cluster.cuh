@@ -305,10 +305,7 @@ template <class Code, int rows> class cluster_sort : cluster_rows<Code, rows> {
             differ &= Code(~(Code(radix - 1) << shift));
             pass(shift, differ != 0 || (base::decodes && job.keys_out));
         }
-        if (job.value_bytes == 8)
-            base::template finish<uint64_t>();
-        else
-            base::template finish<uint32_t>();
+        base::finish();
     }
 };
 

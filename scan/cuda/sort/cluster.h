@@ -17,7 +17,7 @@ scan_status cluster_sort_load(scan_ctx *ctx);
 bool small_sort_serves(const scan_ctx *ctx, size_t key_bytes, size_t n, bool in_place);
 scan_status small_sort_run(scan_ctx *ctx, sort_job job, bool in_place);
 
-bool cluster_sort_serves(const scan_ctx *ctx, size_t key_bytes, size_t n);
+bool cluster_sort_serves(const scan_ctx *ctx, uint32_t bits, size_t n);
 
 scan_status cluster_sort_run(scan_ctx *ctx, sort_job job);
 

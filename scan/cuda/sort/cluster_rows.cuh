@@ -4,8 +4,9 @@
  * keys become codes with payloads, and these become keys and values again.
  *
  * A key is made from its code if the code has all its bits. Zeros and NaNs of floats, whose codes are shared by keys
- * that can be told apart, and keys sorted by a window of their bits are fetched by index. The payload, 4 bytes, is the
- * value if that fits and nothing needs the index; other values are fetched by index.
+ * that can be told apart, and keys sorted by a window of their bits, of 8 bytes by up to 32 with codes of 4, are
+ * fetched by index. The payload, 4 bytes, is the value if that fits and nothing needs the index; other values are
+ * fetched by index.
  */
 #ifndef SCAN_CUDA_SORT_CLUSTER_ROWS_CUH
 #define SCAN_CUDA_SORT_CLUSTER_ROWS_CUH
@@ -72,23 +73,27 @@ template <class Code, int rows> class cluster_rows {
 
     __device__ bool there(int r) const { return has_rows && first + uint32_t(r * 32) < n; }
 
+    template <class T> __device__ Code code_of(T key) const {
+        if constexpr (sizeof(T) > sizeof(Code)) /* a window of its bits */
+            return Code(sort_code<T>(key, job.order));
+        else
+            return job.is_float ? sort_code<float_key>(Code(key), job.order) : sort_code<Code>(Code(key), job.order);
+    }
+
     template <class T> __device__ void load_keys() {
         const T *from = static_cast<const T *>(job.keys_in) + first;
+        T key[rows]; /* loaded before they are looked at */
 #pragma unroll
         for (int r = 0; r < rows; r++)
-            code[r] = there(r) ? Code(from[r * 32]) : Code(0);
+            key[r] = there(r) ? from[r * 32] : T(0);
+#pragma unroll
+        for (int r = 0; r < rows; r++)
+            code[r] = there(r) ? code_of(key[r]) : Code(~Code(0));
     }
 
     /* What lies past n has the greatest code and comes last. */
     __device__ void load() {
-        if constexpr (sizeof(Code) == 8)
-            load_keys<uint64_t>();
-        else if (job.key_bytes == 4)
-            load_keys<uint32_t>();
-        else if (job.key_bytes == 2)
-            load_keys<uint16_t>();
-        else
-            load_keys<uint8_t>();
+        switch_key([&](auto key) { load_keys<decltype(key)>(); });
 #pragma unroll
         for (int r = 0; r < rows; r++)
             payload[r] = first + uint32_t(r * 32);
@@ -98,71 +103,51 @@ template <class Code, int rows> class cluster_rows {
             for (int r = 0; r < rows; r++)
                 payload[r] = there(r) ? from[payload[r]] : 0;
         }
-#pragma unroll
-        for (int r = 0; r < rows; r++) {
-            const Code of_float = sort_code<float_key>(code[r], job.order);
-            const Code of_integer = sort_code<Code>(code[r], job.order);
-            code[r] = !there(r) ? Code(~Code(0)) : job.is_float ? of_float : of_integer;
-        }
     }
 
   private:
     __device__ bool fetches_keys() const { return job.keys_out && (job.is_float || !decodes); }
     __device__ bool fetches_values() const { return job.values_in && !carries; }
 
-    template <class T> __device__ void fetch_keys() {
-        const T *from = static_cast<const T *>(job.keys_in);
-#pragma unroll
-        for (int r = 0; r < rows; r++)
-            if (there(r) && (!decodes || is_tie(code[r], job.order)))
-                code[r] = Code(from[payload[r]]);
-            else
-                code[r] =
-                    key_of_exact_code<float_key>(code[r], job.order); /* of a float: windowed integers are fetched */
+    /* Made from the code, or the input's if that does not tell it. */
+    template <class T> __device__ T key_of(int r) const {
+        if (there(r) && fetches_keys() && (!decodes || is_tie(code[r], job.order)))
+            return static_cast<const T *>(job.keys_in)[payload[r]];
+        return T(job.is_float ? key_of_exact_code<float_key>(code[r], job.order)
+                              : key_of_exact_code<Code>(code[r], job.order));
     }
 
-    template <class T, class X> __device__ void store(void *array, const X (&x)[rows]) const {
+    template <class T> __device__ void store(void *array, const T (&x)[rows]) const {
         T *to = static_cast<T *>(array) + first;
 #pragma unroll
         for (int r = 0; r < rows; r++)
             if (there(r))
-                to[r * 32] = T(x[r]);
+                to[r * 32] = x[r];
     }
 
-    /* Codes become keys. */
-    __device__ void find_keys() {
-        if (!fetches_keys()) {
+    /* f(a key of the type that keys have in memory). */
+    template <class F> __device__ void switch_key(F f) const {
+        if constexpr (sizeof(Code) == 8)
+            f(uint64_t());
+        else if (job.key_bytes == 8)
+            f(uint64_t());
+        else if (job.key_bytes == 4)
+            f(uint32_t());
+        else if (job.key_bytes == 2)
+            f(uint16_t());
+        else
+            f(uint8_t());
+    }
+
+    template <class Key, class Value> __device__ void finish_as() {
+        const Value *from = static_cast<const Value *>(job.values_in);
+        Key key[rows];
+        Value value[rows];
+        if (job.keys_out) {
 #pragma unroll
             for (int r = 0; r < rows; r++)
-                code[r] = key_of_exact_code<Code>(code[r], job.order);
-        } else if (sizeof(Code) == 8) {
-            fetch_keys<uint64_t>();
-        } else if (job.key_bytes == 4) {
-            fetch_keys<uint32_t>();
-        } else if (job.key_bytes == 2) {
-            fetch_keys<uint16_t>();
-        } else {
-            fetch_keys<uint8_t>();
+                key[r] = key_of<Key>(r);
         }
-    }
-
-    __device__ void store_keys() const {
-        if (sizeof(Code) == 8)
-            store<uint64_t>(job.keys_out, code);
-        else if (job.key_bytes == 4)
-            store<uint32_t>(job.keys_out, code);
-        else if (job.key_bytes == 2)
-            store<uint16_t>(job.keys_out, code);
-        else
-            store<uint8_t>(job.keys_out, code);
-    }
-
-  protected:
-    template <class Value> __device__ void finish() {
-        const Value *from = static_cast<const Value *>(job.values_in);
-        Value value[rows];
-        if (job.keys_out)
-            find_keys();
 #pragma unroll
         for (int r = 0; r < rows; r++)
             value[r] = Value(payload[r]);
@@ -177,9 +162,20 @@ template <class Code, int rows> class cluster_rows {
             cluster_wait();
         }
         if (job.keys_out)
-            store_keys();
+            store(job.keys_out, key);
         if (job.value_bytes)
-            store<Value>(job.values_out, value);
+            store(job.values_out, value);
+    }
+
+  protected:
+    /* Codes become keys, and payloads values. */
+    __device__ void finish() {
+        switch_key([&](auto key) {
+            if (job.value_bytes == 8)
+                finish_as<decltype(key), uint64_t>();
+            else
+                finish_as<decltype(key), uint32_t>();
+        });
     }
 };
 
