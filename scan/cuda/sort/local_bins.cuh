@@ -347,23 +347,32 @@ template <class Key, int value_bytes, local_form form> class local_bins {
             }
     }
 
-    /* Full bins, of more keys than are inserted, by a warp each. Returns how many keys the largest of the other bins
-     * has, or more than a tile has, if a bin has more keys than there are ranks, and not few codes. */
+    /* Full bins, of more keys than are inserted, by a warp each; those that lie together, by different ones: the words
+     * that a warp looks at are of as many rows, and in different banks. Returns how many keys the largest of the other
+     * bins has, or more than a tile has, if a bin has more keys than there are ranks, and not few codes. */
     __device__ uint32_t sort_full_bins() {
+        const uint32_t rows = bin_rows * 4; /* of 32 words */
         uint32_t most = 0;
-        for (uint32_t first = warp * 32; first < bin_rows * 256; first += blockDim.x) {
-            const uint32_t begin = begins()[first + lane], count = begins()[first + lane + 1] - begin;
-            const bool full = count > max_inserted;
-            most = max(most, full ? 0 : count);
-            for (uint32_t left = __ballot_sync(all_lanes, full); left; left &= left - 1) {
-                const int i = __ffs(int(left)) - 1;
-                const uint32_t from = __shfl_sync(all_lanes, begin, i), keys = __shfl_sync(all_lanes, count, i);
-                if (codes_alone && select_codes(from, keys))
-                    continue;
-                if (keys <= local_max_rank + 1)
-                    sort_bin(from, keys);
-                else
-                    most = ~0u;
+        for (uint32_t i = warp; i < (rows + 31) / 32 * 32; i += blockDim.x / 32) {
+            const uint32_t row = i / 32 * 32 + lane, word = row < rows ? row * 32 + (i + lane) % 32 : rows * 32,
+                           both = counts[word], next = row < rows ? counts[word + 1] & 0xffff : 0;
+#pragma unroll 1
+            for (int half = 0; half < 2; half++) {
+                const uint32_t begin = half ? both >> 16 : both & 0xffff, past = half ? next : both >> 16,
+                               count = row < rows ? past - begin : 0;
+                const bool full = count > max_inserted;
+                most = max(most, full ? 0 : count);
+                for (uint32_t left = __ballot_sync(all_lanes, full); left; left &= left - 1) {
+                    const int from = __ffs(int(left)) - 1;
+                    const uint32_t first = __shfl_sync(all_lanes, begin, from),
+                                   keys = __shfl_sync(all_lanes, count, from);
+                    if (codes_alone && select_codes(first, keys))
+                        continue;
+                    if (keys <= local_max_rank + 1)
+                        sort_bin(first, keys);
+                    else
+                        most = ~0u;
+                }
             }
         }
         most = warp_max(most);
