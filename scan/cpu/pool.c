@@ -51,7 +51,7 @@ typedef struct pool_worker {
     struct scan_pool *pool;
     unsigned index;
     atomic_bool sleeps;
-    atomic_int processor; /* where it woke last */
+    atomic_int processor; /* where it woke last, or moved to */
     pthread_mutex_t mutex;
     pthread_cond_t woken;
 } pool_worker;
@@ -68,7 +68,7 @@ struct scan_pool {
     alignas(64) event released; /* barriers completed, the one that ends a run included */
     atomic_uint arrived;
     unsigned run_threads;
-    atomic_int processor; /* of the caller, when it began the run */
+    atomic_int caller_processor; /* when it began the run */
     scan_task *task;
     void *arg;
     bool choose_all;
@@ -132,26 +132,27 @@ static uint64_t next_run(const pool_worker *w, uint64_t seen) {
 }
 
 /* Moves a worker that woke on the caller's processor to another one, where no thread of the pool was last if there is
- * one. From there it may go anywhere, as before. */
+ * one. Afterwards its mask is the one that it had. (Linux from 6.2 on keeps it to these processors, even if its cpuset
+ * grows later.) */
 static void leave_callers_processor(pool_worker *w) {
     const scan_pool *pool = w->pool;
     const int here = sched_getcpu();
-    cpu_set_t all, others, free;
+    cpu_set_t all, others, unused;
     atomic_store_explicit(&w->processor, here, memory_order_relaxed);
-    if (here < 0 || here != atomic_load_explicit(&pool->processor, memory_order_relaxed) ||
+    if (here < 0 || here != atomic_load_explicit(&pool->caller_processor, memory_order_relaxed) ||
         sched_getaffinity(0, sizeof all, &all) != 0)
         return;
     others = all;
     CPU_CLR((size_t)here, &others);
-    free = others;
+    unused = others;
     for (unsigned i = 1; i < pool->threads; i++) {
         const int taken = atomic_load_explicit(&pool->workers[i - 1].processor, memory_order_relaxed);
         if (taken >= 0)
-            CPU_CLR((size_t)taken, &free);
+            CPU_CLR((size_t)taken, &unused);
     }
-    if (CPU_COUNT(&others) == 0 || sched_setaffinity(0, sizeof all, CPU_COUNT(&free) ? &free : &others) != 0)
+    if (CPU_COUNT(&others) == 0 || sched_setaffinity(0, sizeof all, CPU_COUNT(&unused) ? &unused : &others) != 0)
         return;
-    sched_setaffinity(0, sizeof all, &all);
+    (void)sched_setaffinity(0, sizeof all, &all); /* as it was: it may */
     atomic_store_explicit(&w->processor, sched_getcpu(), memory_order_relaxed);
 }
 
@@ -171,7 +172,7 @@ static uint64_t wait_for_run(pool_worker *w, uint64_t seen) {
     atomic_fetch_sub(&w->pool->sleepers, 1);
     atomic_store(&w->sleeps, false);
     pthread_mutex_unlock(&w->mutex);
-    if (threads_of(run) > 0 && w->pool->spins > 0)
+    if (threads_of(run) > 0 && w->pool->spins > 0) /* else threads share processors anyway */
         leave_callers_processor(w);
     return run;
 }
@@ -190,7 +191,7 @@ static uint64_t next_number(const scan_pool *pool) {
 
 /* Begins the next run, of which some bits are given. 0 threads: the last one, of all. */
 static void begin_run(scan_pool *pool, unsigned threads, unsigned bits) {
-    atomic_store_explicit(&pool->processor, sched_getcpu(), memory_order_relaxed);
+    atomic_store_explicit(&pool->caller_processor, sched_getcpu(), memory_order_relaxed);
     atomic_store(&pool->run, next_number(pool) << THREADS_BITS | bits | threads);
     for (unsigned i = 1; i < (threads ? threads : pool->threads); i++)
         wake(&pool->workers[i - 1]);
@@ -270,7 +271,7 @@ scan_pool *scan_pool_create(unsigned threads) {
     atomic_init(&pool->sleepers, 0);
     event_init(&pool->released);
     atomic_init(&pool->arrived, 0);
-    atomic_init(&pool->processor, -1);
+    atomic_init(&pool->caller_processor, -1);
     pool->choose_all = false;
     pool->busy_until_us = INT64_MIN;
     pool->ended_us = INT64_MIN / 2;

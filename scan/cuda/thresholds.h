@@ -45,10 +45,11 @@ constexpr uint32_t narrow_counted_bits = 12, narrow_copies = 64;
 constexpr int local_threads = 256, local_batch = 4;
 template <class Key, int value_bytes> constexpr int local_rows = sizeof(Key) == 8 || value_bytes == 8 ? 16 : 24;
 
-/* The highest rank in a bin of the local stage, which has 8 bits; and keys of a bin that a thread puts in order at
- * most: a warp does it for more. Of 4-byte codes that tell the keys, copies of few as a rule, more, for most bins have
- * fewer: 6 million u32 in runs of three took 178 us with 40 in place of 192, 3.1 million i64 156 in place of 149 (H200,
- * 2026-11-30: tools/bench --device cuda --verb sort --type u32,f32,i64,f64 --distribution few:K,runs:K,clusters:K). */
+/* local_max_rank: the highest rank in a bin of the local stage, which has 8 bits. local_max_inserted: the most keys of
+ * a bin that one thread sorts by insertion; a warp sorts a fuller bin. 40 rather than 24 for 4-byte keys alone (6
+ * million u32 in runs of three: 178 us, not 192), 24 for others (3.1 million i64 in runs of thirty: 149 us, not 156;
+ * H200, 2026-11-30: tools/bench --device cuda --verb sort --type u32,f32,i64,f64 --distribution
+ * few:K,runs:K,clusters:K). */
 constexpr uint32_t local_max_rank = 255;
 template <class Key, bool codes_alone>
 constexpr uint32_t local_max_inserted = sizeof(Key) == 4 && codes_alone ? 40 : 24;

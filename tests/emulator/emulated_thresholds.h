@@ -16,7 +16,7 @@ constexpr uint64_t large_tiles_each = 2;
 constexpr uint32_t narrow_counted_bits = 9, narrow_copies = 1;
 constexpr int local_threads = 64, local_batch = 2;
 template <class Key, int value_bytes> constexpr int local_rows = 4;
-constexpr uint32_t local_max_rank = 31;
+constexpr uint32_t local_max_rank = 127;
 template <class Key, bool codes_alone> constexpr uint32_t local_max_inserted = sizeof(Key) == 4 && codes_alone ? 12 : 8;
 constexpr uint32_t crowded_share = 4, crowded_passes = 4;
 constexpr uint64_t wide_sample_least = 60000, all_pairs_least = 90000, gaps_least = 40000, gaps_ahead_least = 80000,

@@ -152,8 +152,7 @@ static void narrow_windows(void **state) {
     for (uint32_t bits = 31; bits <= 33; bits++)
         for (int i = 0; i < 2; i++) {
             const sort_case order = {i ? SCAN_I64 : SCAN_U64, i == 1, false, i ? 64 - bits : 0, i ? 64 : bits};
-            const size_t n = gpu_is_small ? MAX_COUNTED + 1 : MAX_CLUSTER_WIDE + 1;
-            check_path(&order, check_array(&order, SCAN_SORT_AUTO, n, 0, 5), ctas);
+            check_path(&order, check_array(&order, SCAN_SORT_AUTO, MAX_CLUSTER_WIDE + 1, 0, 5), ctas);
         }
 }
 

@@ -18,10 +18,10 @@
 
 enum {
     FIRST_SAMPLE = 512,
-    FIRST_REPEATED = 16, /* keys of the first sample that must not be alone in it */
-    FLOAT_VALUES = 256,  /* values, all alike, that quicksort separates as fast as floats of 4 bytes are counted, */
-    FLOATS_N = 1 << 20,  /* from so many keys on, */
-    AVX2_VALUES = 128,   /* and any keys of 4 bytes in vectors of half the size */
+    FIRST_REPEATED = 16,      /* keys of the first sample that must not be alone in it */
+    FLOATS_N = 1 << 20,       /* from so many floats of 4 bytes on quicksort ... */
+    FLOAT_VALUES = 256,       /* ... separates so many values, all alike, as fast as a hash table counts them */
+    AVX2_VALUES = 128,        /* any keys of 4 bytes, in vectors of half the size */
     SAMPLE_BYTES = 128 << 10, /* of the second sample, at most; sorted in an area, which has 256 KiB and more */
     SAMPLE_SHARE = 64,        /* it is no more than one key in so many */
     NEIGHBOURS = 16,          /* keys of the second sample that are read together, of many keys */
@@ -169,8 +169,8 @@ static void find_heavy(scan_sort_job *j) {
      * and it counts some dozens itself. 184,298 and 500,000 keys of 8 bytes of 60 to 300 values took 1.1 to 2.1 times
      * as long with the hash table, of more values 1.0 to 1.5 times (AVX-512 and AVX2, Zen 4, 2026-11-30: tools/bench
      * --verb sort --type i64,f64 --n 184298,500000,1000000 --threads 2 --distribution few:60,few:300,few:2000,zipf). */
-    const bool alone = scan_sort_is_quick_alone(j), is_wide = j->plan.key_bytes == 8;
-    const size_t separated = is_wide                          ? SIZE_MAX
+    const bool alone = scan_sort_is_quick_alone(j);
+    const size_t separated = j->plan.key_bytes == 8           ? SIZE_MAX
                              : !j->plan.kernels->sifts        ? AVX2_VALUES
                              : j->is_float && j->n > FLOATS_N ? FLOAT_VALUES
                                                               : SIZE_MAX;

@@ -112,7 +112,7 @@ typedef struct NAME(counting) {
 /* Counts the slots of n keys that are in the dictionary. The codes of others go to `others`. Returns their number. */
 SCAN_INLINE size_t NAME(count_block)(const NAME(dictionary) * d, const KEY *x, size_t n, KEY flip, KEY *others,
                                      uint16_t (*counts)[QUICK_SLOTS + 1]) {
-    /* Whether one of several has others is easier to foresee. */
+    /* One branch for several vectors is predicted better than one for each. */
     enum { VECTORS = LANES * sizeof(KEY) == 64 ? 4 : 2 };
     uint16_t slots[QUICK_BLOCK];
     size_t others_n = 0, i = 0;
@@ -125,12 +125,13 @@ SCAN_INLINE size_t NAME(count_block)(const NAME(dictionary) * d, const KEY *x, s
             differ[k] = (V_BITS)V_LOOK_UP(v[k], d->multiplier, d->slots, slots + i + k * LANES);
             any |= differ[k];
         }
-        if (any)
+        if (any) {
 #pragma GCC unroll 4
             for (size_t k = 0; k < VECTORS; k++) {
                 V_STORE(others + others_n, V_XOR(V_SET1(flip), V_COMPRESS(v[k], differ[k])));
                 others_n += quick_count(differ[k], LANES);
             }
+        }
     }
     for (; i < n; i++) {
         slots[i] = NAME(slot_of)(x[i], d->multiplier);

@@ -77,7 +77,7 @@ SCAN_INLINE size_t store_keys(void *to, size_t at, __m512i v, uint32_t which, un
 /* Copies those of n keys that are none of `values` keys, and returns how many they are; `to` has room for a vector
  * more. */
 SCAN_INLINE size_t sift_by(sieve *s, const void *from, size_t n, void *to, unsigned values, unsigned key_bytes) {
-    enum { VECTORS = 4 /* whether one of several has others is easier to foresee */ };
+    enum { VECTORS = 4 /* one branch for several is predicted better than one for each */ };
     const unsigned lanes = 64 / key_bytes;
     const uint32_t all = (1u << lanes) - 1;
     __m512i keys[SCAN_SORT_SIEVE], counts[SCAN_SORT_SIEVE];

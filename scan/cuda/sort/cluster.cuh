@@ -2,7 +2,7 @@
  *
  * Some ten thousand keys: one cluster of CTAs sorts them in one launch, with no state and no workspace.
  *
- * What is sorted are order codes (order.cuh), each with a payload of 4 bytes: the key's index, or its value. CTA c
+ * What is sorted are order codes (key_bits.cuh), each with a payload of 4 bytes: the key's index, or its value. CTA c
  * holds places [c * chunk, (c + 1) * chunk), in registers; a pass over a digit takes them where they belong:
  *
  *          CTA 0                      CTA 1                      ...

@@ -4,8 +4,8 @@
  * keys become codes with payloads, and these become keys and values again.
  *
  * A key is made from its code if the code has all its bits. Zeros and NaNs of floats, whose codes are shared by keys
- * that can be told apart, and keys sorted by a window of their bits, of 8 bytes by up to 32 with codes of 4, are
- * fetched by index. The payload, 4 bytes, is the value if that fits and nothing needs the index; other values are
+ * that can be told apart, and keys sorted by a window of their bits are fetched by index; 8-byte keys by up to 32 bits
+ * have 4-byte codes. The payload, 4 bytes, is the value if that fits and nothing needs the index; other values are
  * fetched by index.
  */
 #ifndef SCAN_CUDA_SORT_CLUSTER_ROWS_CUH

@@ -38,8 +38,8 @@
  *
  * The order in a bin is that of (code, place before): stable, whatever order the additions were in. A bin of one code
  * needs no mending where equal keys are the same key. Floats alone of which some share a code, as -0 and NaNs do, are
- * sorted by codes but for the tiles that have such keys. Ranks have 8 bits: keys whose codes tell them are numbered
- * once more where a bin needs more. Where that does not help, the tile is sorted by the digits in which its keys
+ * sorted by codes but for the tiles that have such keys. A rank has 8 bits: where a bin has more keys, and codes tell
+ * them, a second count gives the slots. Where that does not serve, the tile is sorted by the digits in which its keys
  * differ, least significant first, with stable ranks, all in shared memory. One of labels, also where they lack the
  * bits, is first taken again as keys. If there are many such tiles, the stage gives up, and all digits are sorted.
  *

@@ -66,6 +66,7 @@ template <class Key, int value_bytes, local_form form> class local_bins {
     uint32_t bin_rows;    /* of 256 bins, 128 words */
     K key[rows];          /* the code if it tells the key, else the key */
     packed_u8<rows> rank; /* in the bin */
+    static_assert((local_max_rank & (local_max_rank + 1)) == 0 && local_max_rank <= 255, "a mask of a byte");
 
     __device__ K stored(K key) const { return ties ? key : exact_code<Key>(key, job.order); }
     __device__ K restored(K key) const { return ties ? key : key_of_exact_code<Key>(key, job.order); }
@@ -112,8 +113,8 @@ template <class Key, int value_bytes, local_form form> class local_bins {
         __syncthreads();
     }
 
-    /* Answers whether no bin is crowded, or may be of one code. Keys that are not there fall in some bin, and add
-     * nothing. */
+    /* Returns whether keys can be scattered: codes tell them, or ranks have the bits. Keys that are not there fall in
+     * some bin, and add nothing. */
     __device__ bool count(const local_deal &deal) {
         uint32_t most = choose_bins(
             [&](auto by_values, const even_code &even) { return count_by<decltype(by_values)::value>(deal, even); });
@@ -288,8 +289,8 @@ template <class Key, int value_bytes, local_form form> class local_bins {
     }
 
     /* By a warp: a bin's keys in order, if few codes have many copies each: each code in turn is counted, and known to
-     * one lane. Returns false, and moves no key, if those so far have so few that they seem to be more than
-     * local_max_codes. */
+     * one lane. Returns false, and moves no key, as soon as the codes found have less than count / local_max_codes keys
+     * each on average. */
     __device__ bool select_codes(uint32_t begin, uint32_t count) {
         K last = 0, own = 0;
         uint32_t codes = 0, own_end = 0; /* of the lane's code, counted from `begin` */
@@ -300,9 +301,9 @@ template <class Key, int value_bytes, local_form form> class local_bins {
             uint32_t copies = 0;
             for (uint32_t first = 0; first < count; first += 32) {
                 const K key = sorted[begin + min(first + lane, count - 1)];
-                const bool counts = (first + lane < count) & ((codes == 0) | (key > last));
-                copies = !counts ? copies : key == least ? copies + 1 : key < least ? 1 : copies;
-                least = counts ? min(least, key) : least;
+                const bool is_left = (first + lane < count) & ((codes == 0) | (key > last));
+                copies = !is_left ? copies : key == least ? copies + 1 : key < least ? 1 : copies;
+                least = is_left ? min(least, key) : least;
             }
             last = K(~warp_max(K(~least)));
             found += warp_sum(least == last ? copies : 0);
@@ -315,9 +316,9 @@ template <class Key, int value_bytes, local_form form> class local_bins {
         for (uint32_t first = 0; codes > 1 && first < count; first += 32) {
             K key = 0;
             for (uint32_t c = codes; c-- > 0;) {
-                const K code = __shfl_sync(all_lanes, own, int(c));
+                const K of_lane = __shfl_sync(all_lanes, own, int(c));
                 const uint32_t end = __shfl_sync(all_lanes, own_end, int(c));
-                key = first + lane < end ? code : key;
+                key = first + lane < end ? of_lane : key;
             }
             if (first + lane < count)
                 sorted[begin + first + lane] = key;
@@ -335,7 +336,7 @@ template <class Key, int value_bytes, local_form form> class local_bins {
                 const auto low_of = [&](uint32_t pair) { return 2 * pair - (pair & (half - 1)); };
                 for (uint32_t first = 0; low_of(first) < count; first += 32) {
                     const uint32_t low = low_of(first + lane), high = half == size / 2 ? low ^ (size - 1) : low + half;
-                    if (high < count) { /* no loop in here, so that no lane overtakes another */
+                    if (high < count) { /* the only branch on keys: lanes stay together */
                         const placed a = get(begin + low), b = get(begin + high);
                         if ((b.code < a.code) | ((b.code == a.code) & (b.origin < a.origin))) {
                             put(begin + low, b);
@@ -347,19 +348,21 @@ template <class Key, int value_bytes, local_form form> class local_bins {
             }
     }
 
-    /* Full bins, of more keys than are inserted, by a warp each; those that lie together, by different ones: the words
-     * that a warp looks at are of as many rows, and in different banks. Returns how many keys the largest of the other
-     * bins has, or more than a tile has, if a bin has more keys than there are ranks, and not few codes. */
+    /* A warp sorts each bin of more than max_inserted keys. Its lane l looks at word (i + l) % 32 of row l, so that
+     * lanes meet in no bank and neighbouring bins, often full together, fall to different warps. Returns the size of
+     * the largest other bin, or more than a tile has, if a bin was left: of more keys than there are ranks, and not of
+     * few codes. */
     __device__ uint32_t sort_full_bins() {
-        const uint32_t rows = bin_rows * 4; /* of 32 words */
+        const uint32_t word_rows = bin_rows * 4; /* of 32 */
         uint32_t most = 0;
-        for (uint32_t i = warp; i < (rows + 31) / 32 * 32; i += blockDim.x / 32) {
-            const uint32_t row = i / 32 * 32 + lane, word = row < rows ? row * 32 + (i + lane) % 32 : rows * 32,
-                           both = counts[word], next = row < rows ? counts[word + 1] & 0xffff : 0;
+        for (uint32_t i = warp; i < (word_rows + 31) / 32 * 32; i += blockDim.x / 32) {
+            const uint32_t row = i / 32 * 32 + lane,
+                           word = row < word_rows ? row * 32 + (i + lane) % 32 : word_rows * 32, both = counts[word],
+                           next = row < word_rows ? counts[word + 1] & 0xffff : 0;
 #pragma unroll 1
             for (int half = 0; half < 2; half++) {
                 const uint32_t begin = half ? both >> 16 : both & 0xffff, past = half ? next : both >> 16,
-                               count = row < rows ? past - begin : 0;
+                               count = row < word_rows ? past - begin : 0;
                 const bool full = count > max_inserted;
                 most = max(most, full ? 0 : count);
                 for (uint32_t left = __ballot_sync(all_lanes, full); left; left &= left - 1) {

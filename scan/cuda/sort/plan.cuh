@@ -418,9 +418,9 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape
             if (found.copies)
                 atomicAdd(&copies, found.copies);
             __syncthreads();
-            const bool copies_count = job.key_bytes == 4 && copies < sample_size / 2; /* see crowds_bins() */
+            const bool counts_copies = job.key_bytes == 4 && copies < sample_size / 2; /* see crowds_bins() */
             even_crowded =
-                float(in_bins + (copies_count ? copies : 0)) > crowded_pairs(job, n, job.key_bytes - 1, sample_size);
+                float(in_bins + (counts_copies ? copies : 0)) > crowded_pairs(job, n, job.key_bytes - 1, sample_size);
             if (counts_equal(job, n))
                 equal = count_sample(plan, SAMPLE_CODES, 0, memory);
         }

@@ -347,7 +347,7 @@ __device__ inline bool few_pairs(float pairs, uint64_t n, uint32_t reach, uint32
  * labels (local_bins.cuh) half as many, for no two keys share one: with 24 copies the stage fell back to all digits
  * when most of its work was done. Of 8-byte keys two thirds as many: with 20 copies the stage took 211 us of the 304
  * for 3,145,730 keys, and 4.1 ms of the 7.3 for 70 million pairs (H200, 2026-11-29: tools/bench --device cuda --hunt 1
- * --seed 11005903375445535264, and 7865637384743632943); nobody has looked at even codes of doubles. */
+ * --seed 11005903375445535264, and 7865637384743632943). */
 constexpr float many_copies = 24, many_copies_wide = 16, many_copies_labelled = 12;
 /* Likewise of 4-byte keys alone, which save two passes only: 6, 12 and 25 million of which each value has 12 copies
  * took 186, 344 and 577 us with the local stage, and 146, 248 and 440 with all passes; floats, by an even code, 204,
@@ -356,7 +356,8 @@ constexpr float many_copies = 24, many_copies_wide = 16, many_copies_labelled = 
  * runs:K). After one digit crowds_bins() counts them. */
 constexpr float many_copies_alone = 6, many_copies_of_floats = 12;
 /* Likewise of 8-byte keys alone that their codes tell, for a bin of one code is in order: with 12 to 130 copies sorts
- * took 0.5 to 0.9 of the time of passes, with a thousand 1.2 to 1.5 (--type i64,f64). */
+ * took 0.5 to 0.9 of the time of passes, with a thousand 1.2 to 1.5 (H200, 2026-11-30: --type i64,f64 --n
+ * 1500000,6000000,25000000 --distribution few:K). */
 constexpr float many_copies_alone_wide = 128;
 
 __device__ inline float most_copies(const sort_job &job) {

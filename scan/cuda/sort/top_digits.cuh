@@ -156,13 +156,14 @@ __device__ inline top_choice top_digits(const sort_job &job, const varying_digit
 
 /* Whether keys crowd the bins of the local stage after `top` digits so much that passes over all digits take less time.
  * It makes two to four bins for each of a bucket's keys, all of one width, so that keys that lie close together share
- * one while those between are empty. Equal keys do not count, for top_digits() looks at them, but after one digit, with
- * values or of 4 bytes and a thousand values or more: 2.2 and 4.1 million integers in runs of four, of which a key has
- * six others, took 81 and 122 us with the local stage and 69 and 106 with passes, floats 101 and 132, and 72 and 113;
- * with four others about as long; with few values a bucket has one, and nothing moves (H200, 2026-11-30: tools/bench
- * --device cuda --verb sort --type u32,f32 --n 2200000,4100000 --distribution few:K,runs:K). Of the wide sample a
- * key counts as if its bin had 256 at most, that is, once: larger ones are sorted by digits, or by clusters, and take
- * no longer for more. table: `words` of shared memory. By the CTA. */
+ * one while those between are empty. After several digits equal keys are left out: top_digits() looks at them. After
+ * one digit they count if they can be told apart, and of 4-byte keys alone if there are a thousand values or more: 2.2
+ * and 4.1 million integers in runs of four, of which a key has six others, took 81 and 122 us with the local stage and
+ * 69 and 106 with passes, floats 101 and 132, and 72 and 113; with four others about as long; with few values a bucket
+ * has one, and nothing moves (H200, 2026-11-30: tools/bench --device cuda --verb sort --type u32,f32 --n
+ * 2200000,4100000 --distribution few:K,runs:K). Of the wide sample a key counts as if its bin had 256 at most, that is,
+ * once: larger ones are counted by code, or sorted by digits or clusters, and take no longer for more. table: `words`
+ * of shared memory. By the CTA. */
 __device__ inline bool crowds_bins(const sort_job &job, const varying_digits &digits, const digit_spread *spread,
                                    uint64_t n, uint32_t top, uint32_t *table, uint32_t words) {
     const bool wide = takes_wide_sample(job, n);
