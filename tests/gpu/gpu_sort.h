@@ -186,6 +186,15 @@ static inline int next_call_kind(void) {
 
 static inline void run_call(const sort_call *c) { (c->argsort ? run_argsort : run_sort)(c); }
 
+/* Draws whether a call is in place, and where in memory its arrays begin. */
+static inline void draw_places(sort_call *c) {
+    c->keys_in_place = random_bool(&rng);
+    c->values_in_place = random_bool(&rng);
+    const bool aligned = random_bool(&rng);
+    for (int i = 0; i < 4; i++)
+        c->offset[i] = aligned ? 0 : random_below(&rng, OFFSETS);
+}
+
 /* Sorts one array `calls` times, by the next kinds of call. Returns the n of the last call, which may be a bound. */
 static inline size_t check_array(const sort_case *order, scan_sort_method method, size_t n, int data, int calls) {
     make_room(n + 8);
@@ -196,11 +205,7 @@ static inline size_t check_array(const sort_case *order, scan_sort_method method
         sort_call c = {.order = *order, .method = method, .n = n, .data = data};
         set_call_kind(&c, next_call_kind());
         c.bound = random_below(&rng, 5) ? n : n + random_below(&rng, 8);
-        c.keys_in_place = random_bool(&rng);
-        c.values_in_place = random_bool(&rng);
-        const bool aligned = random_bool(&rng);
-        for (int i = 0; i < 4; i++)
-            c.offset[i] = aligned ? 0 : random_below(&rng, OFFSETS);
+        draw_places(&c);
         run_call(&c);
         bound = c.bound;
     }

@@ -147,11 +147,7 @@ static void check_local(const sort_case *order, const local_array *a, int kind) 
                    .data = (int)a->shape};
     set_call_kind(&c, kind);
     c.bound = a->n + (random_below(&rng, 4) ? 0 : random_below(&rng, 8));
-    c.keys_in_place = random_bool(&rng);
-    c.values_in_place = random_bool(&rng);
-    const bool aligned = random_bool(&rng);
-    for (int i = 0; i < 4; i++)
-        c.offset[i] = aligned ? 0 : random_below(&rng, OFFSETS);
+    draw_places(&c);
     run_call(&c);
 }
 
