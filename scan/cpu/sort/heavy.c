@@ -163,8 +163,6 @@ static void find_heavy(scan_sort_job *j) {
         j->sets_aside = true;
         return;
     }
-    run_lengths first = count_runs(j, first_keys, FIRST_SAMPLE);
-    bool narrow = first.runs[1] > SCAN_SORT_MAX_FREQUENT && scan_cpu_sort_seems_narrow(j);
     /* Where quicksort by one thread is the other way, it takes more to pay: its partitions soon separate a few values,
      * and it counts some dozens itself. 184,298 and 500,000 keys of 8 bytes of 60 to 300 values took 1.1 to 2.1 times
      * as long with the hash table, of more values 1.0 to 1.5 times (AVX-512 and AVX2, Zen 4, 2026-11-30: tools/bench
@@ -174,8 +172,11 @@ static void find_heavy(scan_sort_job *j) {
                              : !j->plan.kernels->sifts        ? AVX2_VALUES
                              : j->is_float && j->n > FLOATS_N ? FLOAT_VALUES
                                                               : SIZE_MAX;
-    const bool soon_separated =
-        separated == SIZE_MAX || first.equal_pairs * separated > (size_t)FIRST_SAMPLE * FIRST_SAMPLE / 2;
+    if (alone && separated == SIZE_MAX)
+        return;
+    run_lengths first = count_runs(j, first_keys, FIRST_SAMPLE);
+    bool narrow = first.runs[1] > SCAN_SORT_MAX_FREQUENT && scan_cpu_sort_seems_narrow(j);
+    const bool soon_separated = first.equal_pairs * separated > (size_t)FIRST_SAMPLE * FIRST_SAMPLE / 2;
     if (first.keys[2] < FIRST_REPEATED || narrow || (alone && soon_separated))
         return;
     const size_t most_heavy = alone ? SCAN_SORT_MAX_HEAVY / 4 : SCAN_SORT_MAX_HEAVY,
