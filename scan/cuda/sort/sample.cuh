@@ -154,42 +154,67 @@ __device__ inline uint32_t meet_in_table(uint32_t *table, uint32_t slots, uint64
     return atomicAdd(find_in_table(table, slots, prefix), 1u) & ((1u << sample_count_bits) - 1);
 }
 
-/* By the codes above `shift`. table: sample_slots words of shared memory. By the CTA. Short and not inlined: the time
- * is that of fetching code that runs once a sort, and several places call it. */
+/* By the codes above `shift`, which are told apart by hashes of 32 bits. table: sample_slots words of shared memory.
+ *
+ * Keys of one prefix choose one of them to stand for it, in rounds: each puts its number in the slot that the prefix
+ * hashes to, and who is there last stands for all who have its prefix. The others go on to their prefix's next slot, of
+ * which nobody needs what is there: four keys in five find theirs in the first round, and the last one in the fifth or
+ * so.
+ *
+ * By the CTA. Not inlined: the time is also that of fetching code that runs once a sort, and several places call it. */
 __attribute__((noinline)) __device__ inline sample_counts count_sample(const sort_plan *plan, sample_codes codes,
                                                                        uint32_t shift, uint32_t *table) {
     __shared__ sample_counts counts;
-    uint64_t prefix[sample_each];
+    constexpr uint32_t slots = 2 * sample_size;
+    uint32_t *const hashes = table, *const agree = hashes + sample_size, /* keys with the prefix it stands for */
+                                        *const chosen = agree + sample_size;
+    static_assert(2 * sample_size + slots <= sample_slots, "the table");
+    uint32_t hash[sample_each], slot[sample_each], left = 0; /* a bit for each key that has not found its like */
+    const auto key = [&](uint32_t k) { return k * blockDim.x + threadIdx.x; };
+    uint64_t code[sample_each];
 #pragma unroll
     for (uint32_t k = 0; k < sample_each; k++)
-        prefix[k] = __ldcg(&plan->sample[codes][(k * blockDim.x + threadIdx.x) % sample_size]);
-#pragma unroll
-    for (uint32_t k = 0; k < sample_each; k++)
-        prefix[k] >>= shift;
-    for (uint32_t i = threadIdx.x; i < sample_slots / 4; i += blockDim.x)
-        reinterpret_cast<uint4 *>(table)[i] = uint4{};
+        code[k] = __ldcg(&plan->sample[codes][key(k) % sample_size]);
     if (threadIdx.x == 0)
         counts = {0, 0, 0, 0, 0, 0, __ldcg(&plan->repeats)};
-    __syncthreads();
-#pragma unroll 1
-    for (uint32_t s = threadIdx.x; s < sample_size; s += blockDim.x) {
-        atomicAdd(find_in_table(table, sample_slots, prefix[0]), 1u); /* to ask what was there takes longer */
 #pragma unroll
-        for (uint32_t k = 0; k + 1 < sample_each; k++)
-            prefix[k] = prefix[k + 1];
+    for (uint32_t k = 0; k < sample_each; k++) {
+        hash[k] = sample_hash(code[k] >> shift);
+        slot[k] = hash[k] % slots;
+        if (key(k) < sample_size) {
+            left |= 1u << k;
+            hashes[key(k)] = hash[k];
+            agree[key(k)] = 0;
+        }
     }
-    __syncthreads();
+    do {
+#pragma unroll
+        for (uint32_t k = 0; k < sample_each; k++)
+            if (left >> k & 1)
+                atomicExch(chosen + slot[k], key(k));
+        __syncthreads();
+#pragma unroll
+        for (uint32_t k = 0; k < sample_each; k++)
+            if (left >> k & 1) {
+                const uint32_t other = chosen[slot[k]];
+                if (hashes[other] == hash[k]) {
+                    atomicAdd(agree + other, 1u);
+                    left &= ~(1u << k);
+                }
+                slot[k] = (slot[k] + (hash[k] / slots | 1)) % slots; /* an odd distance visits all */
+            }
+    } while (__syncthreads_or(left));
     uint32_t pairs = 0, triples = 0, singles = 0, doubles = 0, most = 0, frequent = 0;
-#pragma unroll 4
-    for (uint32_t i = threadIdx.x; i < sample_slots; i += blockDim.x) {
-        const uint32_t agree = table[i] % (1u << sample_count_bits);
-        const uint32_t own_pairs = agree * (agree - 1) / 2; /* none of 0, and of 2,048 some 2^21 */
+#pragma unroll
+    for (uint32_t k = 0; k < sample_each; k++) {
+        const uint32_t own = key(k) < sample_size ? agree[key(k)] : 0;
+        const uint32_t own_pairs = own * (own - 1) / 2; /* none of 0, and of 2,048 some 2^21 */
         pairs += own_pairs;
-        triples += own_pairs * (agree - 2);
-        singles += agree == 1;
-        doubles += agree == 2;
-        most = max(most, agree);
-        frequent += agree >= frequent_least ? agree : 0;
+        triples += own_pairs * (own - 2);
+        singles += own == 1;
+        doubles += own == 2;
+        most = max(most, own);
+        frequent += own >= frequent_least ? own : 0;
     }
     pairs = warp_sum(pairs);
     triples = warp_sum(triples);

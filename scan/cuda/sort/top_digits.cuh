@@ -21,6 +21,7 @@ struct top_choice {
     uint32_t reach;  /* keys in a bucket, at most */
     bool values;     /* buckets are large, and may be of one value each */
     bool copies;     /* without digits: most keys are of values that have many copies, and no bucket of their own */
+    uint32_t pairs;  /* of the sample that share a bucket, of several digits */
 };
 
 /* Top digits, at most, where a sample sort may follow: more would leave it too little to save. */
@@ -117,11 +118,11 @@ __device__ inline top_choice top_digits(const sort_job &job, const varying_digit
         bucket *= float(spread[row].most) / float(n);
         others += n - spread[row].most;
         if (top == 1 && bucket <= float(job.local.reach))
-            return {1, uint32_t(spread[row].most), false, false};
+            return {1, uint32_t(spread[row].most), false, false, 0};
         if (!job.again_follows || !takes_sample(job, n))
             break;
         if (fmaxf(copies, 2 * run) > most_copies(job))
-            return {0, 0, false, 4 * (equal.singles + 2 * equal.doubles) > 3 * sample_size};
+            return {0, 0, false, 4 * (equal.singles + 2 * equal.doubles) > 3 * sample_size, 0};
         float largest = largest_bucket(bucket, equal.repeats);
         if (!values && top > 2 && largest <= float(widest)) { /* do the digits above hang together? */
             count(digits.row[digits.count - top + 1] * digit_bits);
@@ -149,7 +150,7 @@ __device__ inline top_choice top_digits(const sort_job &job, const varying_digit
         const uint32_t pairs = counted.pairs;
         if (values ? pairs == equal.pairs /* a bucket of two values would be large */
                    : few_pairs(float(pairs), n, widest) && is_worth(top, digits.count, bucket, float(pairs), n, widest))
-            return {top, values ? job.local.reach : max(job.local.reach, uint32_t(largest)), values, false};
+            return {top, values ? job.local.reach : max(job.local.reach, uint32_t(largest)), values, false, pairs};
     }
     return {};
 }
@@ -165,7 +166,8 @@ __device__ inline top_choice top_digits(const sort_job &job, const varying_digit
  * once: larger ones are counted by code, or sorted by digits or clusters, and take no longer for more. table: `words`
  * of shared memory. By the CTA. */
 __device__ inline bool crowds_bins(const sort_job &job, const varying_digits &digits, const digit_spread *spread,
-                                   uint64_t n, uint32_t top, uint32_t *table, uint32_t words) {
+                                   uint64_t n, const top_choice &choice, uint32_t *table, uint32_t words) {
+    const uint32_t top = choice.digits;
     const bool wide = takes_wide_sample(job, n);
     if (!takes_sample(job, n) || (top > 1 && !wide))
         return false;
@@ -176,8 +178,7 @@ __device__ inline bool crowds_bins(const sort_job &job, const varying_digits &di
         return wide ? wide_pairs(job.plan, table, words, size, each, prefix_above{bits})
                     : float(count_sample(job.plan, SAMPLE_CODES, bits, table).pairs);
     };
-    const float bucket = top == 1 ? float(spread[row].most)
-                                  : bucket_of_pairs(count_sample(job.plan, SAMPLE_CODES, shift, table).pairs, n);
+    const float bucket = top == 1 ? float(spread[row].most) : bucket_of_pairs(choice.pairs, n);
     const uint32_t bin_shift = shift - min(shift, bits_of(uint32_t(2 * bucket)) - 1);
     const float most = crowded_pairs(job, n, digits.count - top, size), pairs = pairs_above(bin_shift);
     if (pairs <= most || (top == 1 && job.ties))
@@ -224,7 +225,7 @@ __device__ inline top_choice choose_top(const sort_job &job, const varying_digit
     const top_choice choice = top_digits(job, digits, spread, n, equal, copies, table);
     if (choice.digits > 1 && !choice.values && has_holes(job, spread, n))
         return {};
-    if (choice.digits && !choice.values && crowds_bins(job, digits, spread, n, choice.digits, table, words))
+    if (choice.digits && !choice.values && crowds_bins(job, digits, spread, n, choice, table, words))
         return {};
     if (!choice.values && crowds_tiles(job, n, choice.digits, digits.count - choice.digits, gaps))
         return {};
@@ -238,7 +239,7 @@ __device__ inline top_choice even_choice(const sort_job &job, const digit_spread
                                          bool crowded, uint32_t *table) {
     const uint32_t widest = widest_bucket(job), digits = even_digits(job), row = job.key_bytes;
     if (digits == 1)
-        return spread[row].most <= widest && !crowded ? top_choice{1, uint32_t(spread[row].most), false, false}
+        return spread[row].most <= widest && !crowded ? top_choice{1, uint32_t(spread[row].most), false, false, 0}
                                                       : top_choice{};
     __syncthreads();                                    /* see find_digits() */
     const uint64_t *before = job.plan->before[row + 1]; /* beyond the limits there may be many in a bucket */
@@ -253,7 +254,7 @@ __device__ inline top_choice even_choice(const sort_job &job, const digit_spread
                                                                     float(job.key_bytes - digits) - local_passes));
     if (largest > float(widest) || !few_pairs(float(sample.pairs), n, widest) || shows_too_large(job, n, sample.most))
         return {};
-    return {digits, max(job.local.reach, uint32_t(largest)), false, false};
+    return {digits, max(job.local.reach, uint32_t(largest)), false, false, sample.pairs};
 }
 
 /* Whether the top four digits of those that vary make runs so short that a packed argsort tries them. */
