@@ -60,9 +60,9 @@ template <class Key> sort_kernels sort_kernels_of() {
     k.pass[MEDIUM_TILES][0] = pass_of<Key, 0, MEDIUM_TILES>();
     k.pass[MEDIUM_TILES][1] = pass_of<Key, 4, MEDIUM_TILES>();
     k.pass[MEDIUM_TILES][2] = pass_of<Key, 8, MEDIUM_TILES>();
-    if constexpr (sizeof(Key) < 4)
+    if constexpr (sizeof(Key) <= 4)
         k.pass[SMALL_TILES][0] = pass_of<Key, 0, SMALL_TILES>();
-    if constexpr (sizeof(Key) == 2)
+    if constexpr (sizeof(Key) == 2 || sizeof(Key) == 4)
         k.pass[SMALL_TILES][1] = pass_of<Key, 4, SMALL_TILES>();
     if constexpr (sizeof(Key) >= 4) {
         k.pass[LARGE_TILES][0] = pass_of<Key, 0, LARGE_TILES>();

@@ -29,8 +29,8 @@ struct sort_pass_cut {
 /* Which passes a kernel does: all, those of keys as they are, or those of codes (sort_pass.coded). */
 enum pass_kind { PASS_ANY, PASS_OF_KEYS, PASS_OF_CODES };
 
-/* How large a pass's tiles are: small ones are for few keys of 1 or 2 bytes alone, large ones for many keys of 4 and 8
- * bytes. */
+/* How large a pass's tiles are: small ones are for few keys of 1 and 2 bytes alone, and of 2 and 4 bytes with values
+ * of 4 bytes or without, large ones for many keys of 4 and 8 bytes. */
 enum pass_size { SMALL_TILES, MEDIUM_TILES, LARGE_TILES };
 
 struct sort_pass_kernel {

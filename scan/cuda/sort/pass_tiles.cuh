@@ -30,10 +30,9 @@ namespace scan_cuda {
  * 8466348805053506015, and 7037796344512413821). But medium tiles of 4-byte pairs with a row less took 2 to 3 % longer,
  * and large ones of 16-byte pairs 5 %. A tile holds at least 32 KB of keys and values
  * together, so that its state words, 8 bytes a digit, fit the sixteenth of the workspace that is theirs; of bytes alone
- * half of that, and half the words, for all 8 bits of them are sorted by fill.cuh. Those of few keys of 1 and 2 bytes
- * alone, and of 2-byte keys with 4-byte values, are smaller, so that more SMs have one: 517,617 pairs took 23.5 us in
- * place of 27.4 (H200, 2026-11-30: tools/bench --device cuda --hunt 1
- * --seed 14758831268719079403); such a workspace has room for more words. Code for sm_90 runs on newer GPUs that have
+ * half of that, and half the words, for all 8 bits of them are sorted by fill.cuh. Those of few keys of up to 4 bytes
+ * alone, and of 2 and 4 bytes with 4-byte values, are smaller, so that more SMs have one: see choose_pass(); such a
+ * workspace has room for more words. Code for sm_90 runs on newer GPUs that have
  * no more than 99 KB a CTA: medium tiles fit there, large ones are for 148 KB, or, in the emulator, 60.
  *
  * A large tile is two medium ones, of one CTA that has the SM for itself. Its runs of a digit are twice as long, so
@@ -53,13 +52,14 @@ template <class Key, int value_bytes, bool roomy, pass_size size> struct pass_sh
     static constexpr int threads = rank_threads + look_back_threads;
     static constexpr int row_bytes = rank_threads * (key_size + value_bytes);
     static constexpr bool small = size == SMALL_TILES;
-    static constexpr int best_rows = narrow                      ? small ? 21 : 33
-                                     : key_size == 8             ? 14
-                                     : large                     ? value_bytes == 8   ? 15
-                                                                   : value_bytes == 4 ? 23
-                                                                                      : 29
-                                     : value_bytes == 8 || small ? 14
-                                                                 : 28;
+    static constexpr int best_rows = narrow             ? small ? 21 : 33
+                                     : key_size == 8    ? 14
+                                     : large            ? value_bytes == 8   ? 15
+                                                          : value_bytes == 4 ? 23
+                                                                             : 29
+                                     : value_bytes == 8 ? 14
+                                     : small            ? key_size == 4 ? 20 : 14
+                                                        : 28;
     static constexpr int room = roomy ? large ? 148 : 74 : large ? 60 : 40; /* KB */
     static constexpr int fitting_rows = (room << 10) / row_bytes / 2 * 2;
     static constexpr int rows = best_rows < fitting_rows ? best_rows : fitting_rows;
