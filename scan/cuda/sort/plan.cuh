@@ -192,6 +192,19 @@ __device__ inline uint32_t sampled_digits_of(const sort_plan *plan) {
     return digits;
 }
 
+/* Whether values that seem to have dozens of copies have few: where that may decide, and no larger sample has told
+ * (larger_sample.cuh), the wide one does. In the smaller one a few pairs by chance look like dozens: 6,291,455 pairs
+ * with 6 copies of each value took 0.55 ms by passes, and 0.46 by samples (H200, 2026-11-30: tools/bench --device cuda
+ * --hunt 1 --seed 16176925656352375972 --algorithm radix, and sample). saved: passes, with few copies. By the CTA. */
+__device__ inline bool may_be_few(const sort_job &job, uint64_t n, float copies, float saved, uint32_t *table,
+                                  uint32_t words) {
+    if (saved <= sampled_margin || copies <= many_copies_wide || copies >= hundreds_of_copies ||
+        takes_larger_sample(job, n) || !takes_wide_sample(job, n))
+        return false;
+    const uint32_t size = wide_size_for(n, words);
+    return explains_pairs(many_copies_wide, wide_pairs(job.plan, table, words, size, size, prefix_above{0}), n, size);
+}
+
 /* Whether a sample sort, if one may follow, takes less time than passes over all digits, from the share of the keys
  * that are rare, those of values that the sample has once or twice. Keys of other values lie where they belong after
  * its first level or its second one. Where codes are spread so unevenly that bins of the local stage are crowded, or
@@ -203,7 +216,8 @@ __device__ inline uint32_t sampled_digits_of(const sort_plan *plan) {
  * after them gives up sooner where a sample sort follows, so that has to save two passes. The gaps are looked at only
  * if they can decide. equal: of the sample's codes. By the CTA. */
 __device__ inline bool samples_pay(const sort_job &job, const varying_digits &digits, bool only_even, bool tops,
-                                   uint64_t n, const sample_counts &equal, float copies, sample_gaps &gaps) {
+                                   uint64_t n, const sample_counts &equal, float copies, sample_gaps &gaps,
+                                   uint32_t *table, uint32_t words) {
     if (!job.sampled || !takes_sample(job, n))
         return job.sampled;
     const uint32_t passes = only_even ? sampled_digits_of(job.plan) : digits.count;
@@ -216,8 +230,10 @@ __device__ inline bool samples_pay(const sort_job &job, const varying_digits &di
                          : copies < hundreds_of_copies ? cost.dozens
                          : copies < own_bucket_copies  ? cost.more
                                                        : 0,
-                saved = float(passes) - cost.launches * (sampled_launches / float(n)) - cost.any -
-                        (cost.rare + copied) * rare - cost.others * (1 - frequent - rare) - (tops ? 2 : 0);
+                most = float(passes) - cost.launches * (sampled_launches / float(n)) - cost.any - cost.rare * rare -
+                       cost.others * (1 - frequent - rare) - (tops ? 2 : 0),
+                saved = most -
+                        (may_be_few(job, n, copies, most - cost.few * rare, table, words) ? cost.few : copied) * rare;
     if (saved <= sampled_margin || (saved <= cost.uneven * rare && saved <= cost.uneven * rare * gaps.uneven()))
         return false;
     if (rare < 0.5f || saved > sampled_margin + sampled_close * rare)
@@ -305,7 +321,8 @@ __device__ void make_plan(const sort_job &job, uint64_t n, uint32_t *memory, uin
         }
         runs = is_long && short_runs(job, digits, spread, n, memory, words);
         const bool one_level = choice.values && has_frequent_only(job, choice.digits, n, equal);
-        sampled = samples_pay(job, digits, only_even, choice.digits > 0 && !one_level, n, equal, copies, gaps);
+        sampled =
+            samples_pay(job, digits, only_even, choice.digits > 0 && !one_level, n, equal, copies, gaps, memory, words);
         if (one_level && sampled)
             choice = {};
         intervals = is_long && tries_intervals(job, n) && digits.count >= intervals_digits && !runs &&
