@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a survey finds of the order of its keys, and its counts, against a plain loop; and where the keys of samples
- * are, and codes in intervals.
+ * What a survey finds of the order of its keys, and its counts, against a plain loop; where the keys of samples are,
+ * and codes in intervals; and counts of a sample by its codes.
  */
+#include <algorithm>
 #include <utility>
 
 #include "survey.cuh"
@@ -130,11 +131,100 @@ static void places_of_samples(void **state) {
     }
 }
 
+/* ---- counts of a sample --------------------------------------------------------------------------------------------
+ */
+
+constexpr uint32_t most_shifts = 64;
+
+/* Of codes and of even codes by turns. */
+static __host__ __device__ sample_codes which_codes(uint32_t i) { return i % 3 ? SAMPLE_CODES : SAMPLE_EVEN_CODES; }
+
+static __global__ void __launch_bounds__(1024)
+    count_kernel(const __grid_constant__ sort_job job, uint32_t shifts, sample_counts *counts) {
+    for (uint32_t i = 0; i < 2 * shifts; i++) {
+        const sample_counts own = count_sample(job.plan, which_codes(i), i / 2, dynamic_shared<uint32_t>());
+        if (threadIdx.x == 0)
+            counts[i] = own;
+    }
+}
+
+/* By the bits from `shift` on, of codes in order. */
+static sample_counts plain_counts(const uint64_t *codes, uint32_t shift, uint32_t repeats) {
+    sample_counts counts = {};
+    counts.repeats = repeats;
+    for (uint32_t s = 0, end; s < sample_size; s = end) {
+        for (end = s + 1; end < sample_size && codes[end] >> shift == codes[s] >> shift;)
+            end++;
+        const uint32_t agree = end - s, pairs = agree * (agree - 1) / 2;
+        counts.pairs += pairs;
+        counts.triples += pairs * (agree - 2);
+        counts.singles += agree == 1;
+        counts.doubles += agree == 2;
+        counts.frequent += agree >= 12 ? agree : 0;
+        if (agree > counts.most)
+            counts.most = agree;
+    }
+    return counts;
+}
+
+/* Any bits, few values, one value, runs, all but one equal, short codes, bits at either end. */
+static uint64_t sample_code(int pattern, uint32_t s, uint64_t mask) {
+    const uint64_t any = random_u64(&rng);
+    switch (pattern) {
+    case 0: return any & mask;
+    case 1: return any % 50 * 0x0101010101010101 & mask;
+    case 2: return mask;
+    case 3: return s / 16 * (mask / sample_size);
+    case 4: return s == 1000 ? 5 & mask : 7 & mask;
+    case 5: return (any & mask) >> any % 60;
+    default: return (any % 3 ? any << 40 : any) & mask;
+    }
+}
+
+/* Counts are those of a plain loop over the sorted sample, by the codes above each bit. */
+static void counts_of_samples(void **state) {
+    (void)state;
+    gpu_need();
+    static gpu_array d_counts;
+    static sort_plan plan;
+    static sample_counts counts[2 * most_shifts];
+    for (int round = 0; round < (gpu_is_racecheck ? 4 : 28); round++) {
+        const uint32_t bytes = round % 2 ? 8 : 4;
+        static uint64_t codes[2][sample_size];
+        memset(&plan, 0x5a, sizeof plan);
+        for (uint32_t s = 0; s < sample_size; s++) {
+            codes[SAMPLE_CODES][s] = sample_code(round / 2 % 7, s, bytes == 8 ? ~0ull : ~0u);
+            codes[SAMPLE_EVEN_CODES][s] = sample_code((round / 2 + 1) % 7, s, ~0u);
+        }
+        memcpy(plan.sample, codes, sizeof codes);
+        plan.repeats = uint32_t(round);
+        sort_job job = {};
+        job.plan = static_cast<sort_plan *>(gpu_put(&d_plan, &plan, 1, sizeof plan, 0));
+        void *to_counts = gpu_put(&d_counts, NULL, 2 * most_shifts, sizeof *counts, 0);
+        uint32_t shifts = 8 * bytes;
+        void *arguments[] = {&job, &shifts, &to_counts};
+        direct_launch(address(count_kernel), 1, round % 8 < 4 ? 512 : 1024, arguments, sample_slots * sizeof(uint32_t));
+        gpu_get(&d_counts, counts);
+        for (auto &which : codes)
+            std::sort(which, which + sample_size);
+        for (uint32_t i = 0; i < 2 * shifts; i++) {
+            const sample_counts right = plain_counts(codes[which_codes(i)], i / 2, plan.repeats);
+            if (memcmp(&right, &counts[i], sizeof right) != 0)
+                fail_msg("round %d, above bit %u: %u pairs, %u triples, %u singles, %u doubles, %u most, %u frequent, "
+                         "not %u, %u, %u, %u, %u, %u",
+                         round, i / 2, counts[i].pairs, counts[i].triples, counts[i].singles, counts[i].doubles,
+                         counts[i].most, counts[i].frequent, right.pairs, right.triples, right.singles, right.doubles,
+                         right.most, right.frequent);
+        }
+    }
+}
+
 int main(int argc, char **argv) {
     static const gpu_test tests[] = {
         GPU_TEST(GPU_MATRIX | GPU_SMALL, order_and_counts),
         GPU_TEST(GPU_MATRIX | GPU_SMALL, places_in_intervals),
         GPU_TEST(GPU_MATRIX | GPU_SMALL, places_of_samples),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, counts_of_samples),
     };
     return gpu_main("gpu_sort_survey", tests, sizeof tests / sizeof tests[0], argc, argv);
 }
