@@ -86,21 +86,26 @@ bool can_run(const scan_ctx *ctx, const sort_pass_kernel &pass, pass_size size) 
            (size != LARGE_TILES || takes_large_tiles(s->capability));
 }
 
-/* Small tiles while each SM has one at most, or two where some SMs would have two medium ones. Then they make
- * passes 1.2 times as fast: 1.1 to 1.6 of narrow keys (12 sets of 655,000 to 1,400,000, H200, 2026-11-27: tools/bench
- * --device cuda
- * --hunt 4000 --seed 5501 --verb sort --type u8,i8,u16,i16 --min-n 655000 --max-n 1400000); sorts of 700,000 to
- * 2,000,000 keys of 4 bytes, and pairs, by all digits 1.04 to 1.17, by one digit and the local stage 1.01 to 1.1
- * (2026-11-30: --verb sort, --verb pairs --type u32,f32 --distribution uniform,few:30000,clusters:1000). Large ones as
- * soon as each SM has several: see pass_shape. */
+/* Of the SM that has the most tiles. */
+static double most_keys_of_an_sm(const scan_ctx *ctx, const sort_pass_kernel &pass, uint64_t n) {
+    const uint64_t tile = cut_of(ctx, pass).tile;
+    return double(ceil_div(ceil_div(n, tile), uint64_t(state_of(ctx)->sm_count)) * tile);
+}
+
+/* A pass takes as long as the SM that has the most tiles, so they are small where that one has fewer keys then. Passes
+ * are 1.2 times as fast where each SM has one: 1.1 to 1.6 of narrow keys (12 sets of 655,000 to 1,400,000, H200,
+ * 2026-11-27: tools/bench --device cuda --hunt 4000 --seed 5501 --verb sort --type u8,i8,u16,i16 --min-n 655000 --max-n
+ * 1400000); sorts of 0.7 to 1, 1.45 to 2 and 2.9 to 3 million keys of 4 bytes, and pairs, by all digits 1.04 to 1.15,
+ * by one digit and the local stage 1.01 to 1.1, and 2.3 to 2.6 million u16 1.1 to 1.17 (2026-11-30: --verb sort, --verb
+ * pairs --type u32,f32,u16 --distribution uniform,few:30000,clusters:1000). Large ones as soon as each SM has several:
+ * see pass_shape. */
 static const sort_pass_kernel &choose_pass(const scan_ctx *ctx, const sort_kernels &kernels, uint32_t value_bytes,
                                            uint64_t n) {
     const uint64_t sm_count = uint64_t(state_of(ctx)->sm_count);
     const sort_pass_kernel &small = kernels.pass[SMALL_TILES][value_bytes / 4],
                            &medium = kernels.pass[MEDIUM_TILES][value_bytes / 4],
                            &large = kernels.pass[LARGE_TILES][value_bytes / 4];
-    const uint64_t small_each = sm_count * cut_of(ctx, small).tile, medium_each = sm_count * cut_of(ctx, medium).tile;
-    if (small.kernel && (n <= small_each || (n > medium_each && n <= 2 * small_each)))
+    if (small.kernel && most_keys_of_an_sm(ctx, small, n) < 0.85 * most_keys_of_an_sm(ctx, medium, n))
         return small;
     if (can_run(ctx, large, LARGE_TILES) && n >= large_tiles_each * sm_count * cut_of(ctx, large).tile)
         return large;
