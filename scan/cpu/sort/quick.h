@@ -29,7 +29,7 @@ enum {
     QUICK_SURVEY_N = 1024,              /* keys from which on they are looked for */
     QUICK_PLACES_SAMPLE = 32,           /* keys that quick_places.h looks at first */
     QUICK_L1_BYTES = 1 << 15,           /* of keys; more are partitioned with a view to the lines that leave the L1 */
-    QUICK_WAKE_BYTES = 192 << 10,       /* 100 microseconds of work, or */
+    QUICK_WAKE_BYTES = 320 << 10,       /* 150 microseconds of work, or */
     QUICK_SURVEYED = 4,                 /* a part of the repeats where a survey has found no few values */
     QUICK_REPEATS = 24,                 /* times as many where all keys are equal */
     QUICK_SHARE_N = 8192 /* elements of a range that is left to another thread: 20 microseconds of work or more,
@@ -57,7 +57,10 @@ typedef struct quick_range {
 } quick_range;
 
 /* Whether n elements of a range are left to another thread. One that has to wake comes in time only if the range has
- * many bytes, and more where keys repeat, which are soon sorted: so many of the pivot's candidates equal it. */
+ * many bytes, and more where keys repeat, which are soon sorted: so many of the pivot's candidates equal it. With three
+ * fifths of QUICK_WAKE_BYTES 17 of 1,860 sets took 1.1 times as long as by one thread of vqsort, or longer, and 10 with
+ * all, but sorts a hundredth less on average (Zen 4, 2026-11-30: tools/bench --hunt 4000 --seed 20264030, and 20264031,
+ * --threads 2 --min-n 20000 --max-n 300000). */
 static inline bool quick_may_share(const scan_sort_local *l, size_t n, size_t range_bytes, size_t repeats,
                                    size_t candidates) {
     return n >= QUICK_SHARE_N && l->team &&
