@@ -32,6 +32,8 @@ static const kind kinds[] = {
     {"u16 + u64", 2, 8, pass_of<uint16_t, 8, MEDIUM_TILES>()},
     {"u16, small tiles", 2, 0, pass_of<uint16_t, 0, SMALL_TILES>()},
     {"u16 + u32, small tiles", 2, 4, pass_of<uint16_t, 4, SMALL_TILES>()},
+    {"u32, small tiles", 4, 0, pass_of<uint32_t, 0, SMALL_TILES>()},
+    {"u32 + u32, small tiles", 4, 4, pass_of<uint32_t, 4, SMALL_TILES>()},
     {"u32, large tiles", 4, 0, pass_of<uint32_t, 0, LARGE_TILES>()},
     {"u64 + u64, large tiles", 8, 8, pass_of<uint64_t, 8, LARGE_TILES>()},
 };
