@@ -157,7 +157,7 @@ __device__ inline top_choice top_digits(const sort_job &job, const varying_digit
 
 /* Where there is no wide sample, sorts that save fewer passes than this by the local stage do not ask whether keys
  * crowd its bins after several digits: the answer takes 3 us, which is 4 % of the time of 3 million 4-byte keys.
- * 3,145,729 pairs of 16 bytes with 25 keys in a bin took 433 us, and 332 by all digits (H200, 2026-11-30: tools/bench
+ * 3,145,729 pairs of 16 bytes with 25 keys in a bin took 433 us, and 275 by all digits (H200, 2026-11-30: tools/bench
  * --device cuda --hunt 1 --seed 2018586783289027891). */
 constexpr uint32_t bins_saved_least = 4;
 
