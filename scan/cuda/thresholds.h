@@ -178,9 +178,9 @@ constexpr uint64_t samplesort_dense_most = ~0ull;
  * 41 --min-n 300000 --max-n 1600000), by two digits, where it looks at the keys in the first pass only, 2026-11-29
  * (--hunt 80 --seed 95 --type u8,i8,u16,i16 --min-n 380000 --max-n 655360); of more 8-byte keys by up to four digits
  * passes take less time: 908,837 by 23 bits 48 us, the cooperative sort 68 (2026-11-30: --hunt 1 --seed
- * 12180664143953890881). How many digits that differ take a pass
- * each rather than one pass into buckets: with three, 98,304 keys by 17 bits took 34 us in place of 27, and 509,812
- * pairs by 20 bits 38 in place of 32 (2026-11-29: --hunt 1 --seed 6221056910647430914, and 17064758534122992402). */
+ * 12180664143953890881). How many digits that differ take a pass each rather than one pass into buckets: with three,
+ * 98,304 keys by 17 bits took 34 us in place of 27, and 509,812 pairs by 20 bits 38 in place of 32 (2026-11-29: --hunt
+ * 1 --seed 6221056910647430914, and 17064758534122992402). */
 constexpr int cooperative_threads = 1024;
 constexpr uint64_t max_cooperative_keys(uint32_t key_bytes, uint32_t bits) {
     return bits > 8 && bits <= 16 ? 3u << 17 : key_bytes < 8 ? 5u << 17 : bits <= 32 ? 3u << 18 : 1u << 20;

@@ -22,20 +22,20 @@ namespace scan_cuda {
 
 /* `rank_warps` warps of `rows` rows of 32 keys, as many rows as measured best on an H200, or as fit: into 40 KB, of the
  * 64 KB of shared memory that a CTA of sm_75 has, or into 74 KB: two CTAs then leave an SM of the H200 60 KB of L1,
- * which loads on their way need (with two rows more, 28 KB of L1, pairs of 4 bytes took 2 to 4 % longer). Large
- * tiles of 4-byte keys, and tiles of 1- and 2-byte keys alone, have odd numbers of rows: where a tile has equally many
- * keys of each digit, as of a sequence, its runs then begin in different banks of shared memory. With 24 rows in place
- * of 23, 218,541,316 keys of which each tile had 64 values took 5.9 ms in place of 4.0, and with 32 in place of 31,
+ * which loads on their way need (with two rows more, 28 KB of L1, pairs of 4 bytes took 2 to 4 % longer). Large tiles
+ * of 4-byte keys, and tiles of 1- and 2-byte keys alone, have odd numbers of rows: where a tile has equally many keys
+ * of each digit, as of a sequence, its runs then begin in different banks of shared memory. With 24 rows in place of
+ * 23, 218,541,316 keys of which each tile had 64 values took 5.9 ms in place of 4.0, and with 32 in place of 31,
  * 10,370,797 2-byte keys 81 us in place of 53 (H200, 2026-11-30: tools/bench --device cuda --hunt 1 --seed
  * 8466348805053506015, and 7037796344512413821). But medium tiles of 4-byte pairs with a row less took 2 to 3 % longer,
- * and large ones of 16-byte pairs 5 %. A tile holds at least 32 KB of keys and values
- * together, so that its state words, 8 bytes a digit, fit the sixteenth of the workspace that is theirs; of bytes alone
- * half of that, and half the words, for all 8 bits of them are sorted by fill.cuh. Those of few keys of up to 4 bytes
- * alone, and of 2 and 4 bytes with 4-byte values, are smaller, so that more SMs have one: see choose_pass(); such a
- * workspace has room for more words. Code for sm_90 runs on newer GPUs that have
- * no more than 99 KB a CTA: medium tiles fit there, large ones are for 148 KB, or, in the emulator, 60.
+ * and large ones of 16-byte pairs 5 %. A tile holds at least 32 KB of keys and values together, so that its state
+ * words, 8 bytes a digit, fit the sixteenth of the workspace that is theirs; of bytes alone half of that, and half the
+ * words, for all 8 bits of them are sorted by fill.cuh. Those of few keys of up to 4 bytes alone, and of 2 and 4 bytes
+ * with 4-byte values, are smaller, so that more SMs have one: see choose_pass(); such a workspace has room for more
+ * words. Code for sm_90 runs on newer GPUs that have no more than 99 KB a CTA: medium tiles fit there, large ones are
+ * for 148 KB, or, in the emulator, 60.
  *
- * A large tile is two medium ones, of one CTA that has the SM for itself. Its runs of a digit are twice as long, so
+ * * A large tile is two medium ones, of one CTA that has the SM for itself. Its runs of a digit are twice as long, so
  * that fewer lines are written in parts, and there are half as many state words to look back at; and its CTA takes a
  * ticket so early that L2 has the keys when it asks for them (asked for their values too, pairs of 16 bytes took
  * longer). Of 1,000 sets those of 17 M elements and more were sorted 1.03 times as fast, of 67 M and more 1.04 (H200,
