@@ -14,9 +14,9 @@ static uint64_t rng;
 
 /* ---- keys -------------------------------------------------------------------------------------------------------- */
 
-/* KEYS_GAPS by four bytes: one key in so many lies outside clusters. The emulator's n is smaller, and so are its
- * buckets. */
-constexpr uint32_t few_spread = GPU_EMULATED ? 3 : 2;
+/* One key in so many lies outside clusters, KEYS_GAPS by four bytes; in clusters, KEYS_FEWER_GAPS. The emulator's n is
+ * smaller, and so are its buckets. */
+constexpr uint32_t few_spread = GPU_EMULATED ? 3 : 2, few_close = GPU_EMULATED ? 3 : 8;
 
 enum key_kind {
     KEYS_UNIFORM,
@@ -79,7 +79,7 @@ static uint64_t bits_of_key(scan_type type, key_kind kind, uint32_t bits, size_t
         if (bits == 3)
             return z & (i % 8 ? 0x0101ff03010101ff : 0x0101ffffffffffff);
         return z & (i % few_spread ? 0x010101ff010101ff : 0x010101ffffffffff);
-    case KEYS_FEWER_GAPS: return z & (i % 3 ? 0x010101ffffffffff : 0x010101ff010101ff);
+    case KEYS_FEWER_GAPS: return z & (i % few_close ? 0x010101ffffffffff : 0x010101ff010101ff);
     case KEYS_HIDDEN: return i % 32 || is_sampled(i) ? z : 0x1234567800000000 | z >> 32;
     case KEYS_HIDDEN_COPIES: {
         const uint64_t value = random_mix(random_below(&rng, n / bits));
@@ -158,8 +158,7 @@ constexpr uint32_t few_in_bins = GPU_EMULATED ? 5 : 30;
 /* Copies of a value that a sample takes for more than 12 and less than 24; a large share of the keys shows too many. */
 constexpr uint32_t more_copies = 18;
 /* Whether a sample sort may take less time than eight passes: in the emulator alone. */
-constexpr bool many = n >= sampled_launches / 2, bins_are_sampled = n >= wide_sample_least,
-               gaps_are_sampled = n >= gaps_least, runs_are_sampled = n >= intervals_least;
+constexpr bool many = n >= sampled_launches / 2, runs_are_sampled = n >= intervals_least;
 
 static const plan_case cases[] = {
     {"one digit", SCAN_U32, KEYS_UNIFORM, 0, true, 1, 24, 0, false, false, FINISH_NOTHING},
@@ -211,8 +210,7 @@ static const plan_case cases[] = {
     {"pairs of rare keys", SCAN_U32, KEYS_HEAVY, 8, false, 4, 0, 0, false, false, FINISH_NOTHING, true},
     {"pairs, no sample sort", SCAN_F32, KEYS_HEAVY, 1, false, 4, 0, 0, false, false, FINISH_NOTHING},
     {"floats with even logarithms", SCAN_F32, KEYS_LOG, 0, false, 2, 16, 0, false, false, FINISH_NOTHING},
-    {"clusters in a bin", SCAN_U64, KEYS_CLUSTERS, 100, false, bins_are_sampled ? 8 : 2, bins_are_sampled ? 0 : 48, 0,
-     false, false, FINISH_NOTHING},
+    {"clusters in a bin", SCAN_U64, KEYS_CLUSTERS, 100, false, 8, 0, 0, false, false, FINISH_NOTHING},
     {"a bucket that the sample shows", SCAN_U32, KEYS_BUCKET, 16, false, 4, 0, 0, false, false, FINISH_NOTHING},
     {"the same, of one value", SCAN_U32, KEYS_BUCKET_OF_ONE, bucket_of_one, false, 2, 16, 0, false, false,
      FINISH_NOTHING},
@@ -229,8 +227,7 @@ static const plan_case cases[] = {
     {"four digits that crowd tiles, without values", SCAN_U64, KEYS_GAPS, 4, false, 8, 0, 0, false, false,
      FINISH_NOTHING},
     {"the same, less close together", SCAN_U64, KEYS_FEWER_GAPS, 4, false, 4, 32, 0, false, false, FINISH_NOTHING},
-    {"three digits that crowd tiles", SCAN_U64, KEYS_GAPS, 3, false, gaps_are_sampled ? 8 : 3,
-     gaps_are_sampled ? 0 : 40, 0, false, false, FINISH_NOTHING},
+    {"three digits that crowd tiles", SCAN_U64, KEYS_GAPS, 3, false, 8, 0, 0, false, false, FINISH_NOTHING},
     {"even doubles and a heap", SCAN_F64, KEYS_EVEN_HEAP, 0, false, 0, 0, 0, false, true, FINISH_NOTHING},
     {"even doubles of few digits", SCAN_F64, KEYS_EVEN_VALUES, 8, false, 0, 0, 0, false, true, FINISH_NOTHING, true},
     {"even doubles of all digits", SCAN_F64, KEYS_EVEN_VALUES, 64, false, 2, 16, 0, true, false, FINISH_NOTHING, true},
@@ -309,7 +306,7 @@ static bool is_as_wanted(const plan_case *c, const sort_plan *p) {
 }
 
 /* plan_ctas: see run_survey(). */
-static void check_plan(const plan_case *c, const sort_survey_kernel &survey, const char *how, bool wide,
+static bool check_plan(const plan_case *c, const sort_survey_kernel &survey, const char *how, bool wide,
                        uint32_t plan_ctas) {
     const size_t size = scan_type_size(c->type);
     char *keys = static_cast<char *>(malloc(n * size));
@@ -332,12 +329,14 @@ static void check_plan(const plan_case *c, const sort_survey_kernel &survey, con
     for (int digit = 0; digit < radix; digit++)
         counted += plan->counts[0][digit];
     assert_true(counted == n || job.is_float); /* which may have even codes counted only */
-    if (!is_as_wanted(c, plan))
-        fail_msg("%s%s: %u passes, local stage at bit %u, %u codes counted%s%s, finish %d", c->name, how, plan->passes,
-                 plan->local_shift, plan->narrow.codes, plan->even.scale != 0 ? ", even" : "",
-                 plan->again ? ", again" : "", int(plan->finish));
+    const bool good = is_as_wanted(c, plan);
+    if (!good)
+        print_error("%s%s: %u passes, local stage at bit %u, %u codes counted%s%s, finish %d\n", c->name, how,
+                    plan->passes, plan->local_shift, plan->narrow.codes, plan->even.scale != 0 ? ", even" : "",
+                    plan->again ? ", again" : "", int(plan->finish));
     free(keys);
     free(plan);
+    return good;
 }
 
 static void every_way(void **state) {
@@ -345,17 +344,19 @@ static void every_way(void **state) {
     gpu_need();
     int shared_bytes;
     cuda_ok(cudaDeviceGetAttribute(&shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0));
+    bool good = true;
     for (const plan_case &c : cases) {
         const sort_survey_kernel few = survey_of_type<false>(c.type), many = survey_of_type<true>(c.type);
         for (uint32_t ctas = 1; ctas <= (scan_type_size(c.type) == 8 ? 2 : 1); ctas++) {
             if (!c.wide)
-                check_plan(&c, few, ctas > 1 ? ", gaps ahead" : "", false, ctas);
+                good &= check_plan(&c, few, ctas > 1 ? ", gaps ahead" : "", false, ctas);
             if (many.shared_bytes + 4096 <= shared_bytes &&
                 !(c.even && c.one_digit) && /* it counts no digit of the even code beside the codes' */
                 c.kind != KEYS_EVEN_VALUES) /* nor finds few values even */
-                check_plan(&c, many, ctas > 1 ? ", wide survey, gaps ahead" : ", wide survey", true, ctas);
+                good &= check_plan(&c, many, ctas > 1 ? ", wide survey, gaps ahead" : ", wide survey", true, ctas);
         }
     }
+    assert_true(good);
 }
 
 int main(int argc, char **argv) {
