@@ -33,8 +33,8 @@ struct cooperative_look {
 struct cooperative_board {
     cooperative_look look;
     uint16_t counts[2][radix];
-    uint64_t sample_codes[cooperative_samples]; /* in order */
-    uint32_t sample_at[cooperative_samples];    /* their positions */
+    alignas(16) uint64_t sample_codes[cooperative_samples]; /* in order; of 4 bytes, in the first half */
+    uint32_t sample_at[cooperative_samples];                /* their positions */
 };
 
 struct cooperative_shared {
@@ -43,7 +43,8 @@ struct cooperative_shared {
     uint32_t starts[radix];         /* of each digit in the array */
     uint32_t warp_sums[radix / 32]; /* keys of 32 digits */
     uint64_t warp_ones[cooperative_warps], warp_zeros[cooperative_warps];
-    ticket own; /* of the CTA */
+    uint32_t warp_order[cooperative_warps]; /* bit 0: falls, bit 1: rises */
+    ticket own;                             /* of the CTA */
 };
 
 class cooperative_exchange {
@@ -100,15 +101,20 @@ class cooperative_exchange {
     __device__ cooperative_look together(uint64_t ones, uint64_t zeros, bool falls, bool rises) const {
         ones = warp_or(ones);
         zeros = warp_or(zeros);
+        const uint32_t order = warp_or(uint32_t(falls) | uint32_t(rises) << 1);
         if (lane == 0) {
             shared.warp_ones[warp] = ones;
             shared.warp_zeros[warp] = zeros;
+            shared.warp_order[warp] = order;
         }
-        cooperative_look look = {};
-        look.falls = uint64_t(__syncthreads_or(falls) != 0);
-        look.rises = uint64_t(__syncthreads_or(rises) != 0);
-        look.ones = warp_or(lane < cooperative_warps ? shared.warp_ones[lane] : 0);
-        look.zeros = warp_or(lane < cooperative_warps ? shared.warp_zeros[lane] : 0);
+        __syncthreads();
+        const bool reads = lane < cooperative_warps;
+        const uint32_t order_of_all = warp_or(reads ? shared.warp_order[lane] : 0);
+        cooperative_look look;
+        look.ones = warp_or(reads ? shared.warp_ones[lane] : 0);
+        look.zeros = warp_or(reads ? shared.warp_zeros[lane] : 0);
+        look.falls = order_of_all % 2;
+        look.rises = order_of_all / 2;
         __syncthreads();
         return look;
     }
@@ -140,7 +146,7 @@ class cooperative_exchange {
             boards[blockIdx.x].look = own;
     }
 
-    /* By all threads, after a barrier of the grid. */
+    /* By all threads, after a barrier of the grid. What threads have begun to copy to shared memory arrives too. */
     __device__ cooperative_look look_of_all() const {
         uint64_t ones = 0, zeros = 0, falls = 0, rises = 0;
         for (uint32_t c = uint32_t(thread); c < gridDim.x; c += cooperative_threads) {
@@ -151,6 +157,7 @@ class cooperative_exchange {
             rises |= __ldcg(&look.rises);
         }
         __syncwarp();
+        copies_arrive();
         return together(ones, zeros, falls != 0, rises != 0);
     }
 
@@ -179,10 +186,10 @@ class cooperative_exchange {
     }
 
   public:
-    /* By all threads, after a barrier of the grid: where each digit begins, and where its keys of this CTA go. sums:
-     * room for two arrays of each of eight groups. A CTA begins with its own counts, so that CTAs read different ones
-     * at a time. */
-    __device__ void find_bases(uint32_t pass, uint32_t (*sums)[2][radix]) const {
+    /* By all threads, after a barrier of the grid: where each digit begins, and where its keys of this CTA go. digits:
+     * no CTA has keys of others from there on. sums: room for two arrays of each of eight groups. A CTA begins with its
+     * own counts, so that CTAs read different ones at a time. */
+    __device__ void find_bases(uint32_t pass, uint32_t digits, uint32_t (*sums)[2][radix]) const {
         static_assert(radix == 32 * 8, "a lane adds up eight digits");
         constexpr uint32_t together = 3;
         uint32_t lower[8] = {}, upper[8] = {};
@@ -194,7 +201,7 @@ class cooperative_exchange {
                 for (uint32_t t = 0; t < together; t++) {
                     const uint32_t at = k + t * adding_warps, from = blockIdx.x + at;
                     cta[t] = from < gridDim.x ? from : from - gridDim.x;
-                    counts[t] = at < gridDim.x
+                    counts[t] = at < gridDim.x && uint32_t(lane) * 8 < digits
                                     ? __ldcg(reinterpret_cast<const uint4 *>(boards[cta[t]].counts[pass % 2]) + lane)
                                     : uint4{};
                 }

@@ -151,8 +151,9 @@ template <class Code> class cooperative_sort {
     }
 
     /* Sorts the tile by the digits that it was ranked by, and waits until the counts of all CTAs are known. late: the
-     * CTA says that it has counted only when it has read all elements, because others then may write there. */
-    __device__ void sort_tile(uint32_t pass, bool late) {
+     * CTA says that it has counted only when it has read all elements, because others then may write there. digits:
+     * elements have lesser ones. */
+    __device__ void sort_tile(uint32_t pass, uint32_t digits, bool late) {
         const uint32_t past = tile.slots() - count;
         tile.add_up(shared.exchange.begins, [&](int digit, uint32_t counted) {
             exchange.give_count(pass, digit, digit == radix - 1 ? counted - past : counted);
@@ -170,7 +171,7 @@ template <class Code> class cooperative_sort {
         if (late)
             exchange.arrive();
         exchange.wait();
-        exchange.find_bases(pass, shared.counters.sums);
+        exchange.find_bases(pass, digits, shared.counters.sums);
     }
 
     /* Elements go to where they belong: slot s of the sorted tile to its digit's base + s, so that neighbours mostly go
@@ -282,6 +283,8 @@ template <class Code> class cooperative_sort {
         view seen;
         if (job.bits > cooperative_passes * digit_bits) {
             look_first(seen);
+            if (sampled)
+                shared.splitters.fetch(exchange, sampled, reinterpret_cast<Code *>(dynamic));
             const cooperative_look all = exchange.look_of_all();
             if (is_in_order(all))
                 return copy(all.falls);
@@ -304,7 +307,7 @@ template <class Code> class cooperative_sort {
             });
             if (!looked)
                 exchange.give_look(seen.ones, seen.zeros, seen.falls, seen.rises);
-            sort_tile(pass, keys == job.keys_in && is_in_place(job));
+            sort_tile(pass, by_buckets ? buckets : radix, keys == job.keys_in && is_in_place(job));
             if (by_buckets) {
                 if (sort_by_buckets(buckets, room))
                     return;

@@ -49,7 +49,7 @@ template <class Code> struct cooperative_splitters {
         atomicAdd(&rank[i], before);
         __syncthreads();
         if (part == 0) {
-            board.sample_codes[rank[i]] = own[i];
+            reinterpret_cast<Code *>(board.sample_codes)[rank[i]] = own[i];
             board.sample_at[rank[i]] = own_at[i];
         }
     }
@@ -69,15 +69,16 @@ template <class Code> struct cooperative_splitters {
     }
 
   public:
-    /* By all threads, after a barrier of the grid; before one of the CTA. ctas: those that have given samples, the
-     * first ones. all: memory for their codes. */
-    __device__ void find(const cooperative_exchange &exchange, const scan_state &state, uint32_t ctas, uint32_t buckets,
-                         Code *all) {
-        const uint32_t thread = threadIdx.x, i = thread % samples, total = ctas * samples;
-#pragma unroll 5
-        for (uint32_t k = thread; k < total; k += cooperative_threads) {
-            const uint32_t from = (k + blockIdx.x * samples) % total; /* as in find_bases() */
-            all[from] = Code(__ldcg(&exchange.boards[from / samples].sample_codes[from % samples]));
+    /* By all threads, after a barrier of the grid: begins to copy the samples of all CTAs that have given some, the
+     * first ones, to `all`. */
+    __device__ void fetch(const cooperative_exchange &exchange, uint32_t ctas, Code *all) {
+        const uint32_t thread = threadIdx.x;
+        constexpr uint32_t each = samples * sizeof(Code) / sizeof(uint4);
+        for (uint32_t k = thread; k < ctas * each; k += cooperative_threads) {
+            uint32_t from = k + min(blockIdx.x, ctas - 1) * each; /* as in find_bases() */
+            from -= from < ctas * each ? 0 : ctas * each;
+            copy_to_shared(reinterpret_cast<uint4 *>(all) + from,
+                           reinterpret_cast<const uint4 *>(exchange.boards[from / each].sample_codes) + from % each);
         }
         if (thread < samples)
             rank[thread] = 0;
@@ -85,12 +86,23 @@ template <class Code> struct cooperative_splitters {
             code[k] = Code(~Code(0));
             at[k] = ~0u;
         }
-        __syncthreads();
+    }
+
+    /* By all threads, when the samples are there and after a barrier of the CTA; before another one. */
+    __device__ void find(const cooperative_exchange &exchange, const scan_state &state, uint32_t ctas, uint32_t buckets,
+                         const Code *all) {
+        constexpr uint32_t together = 5; /* samples that a thread searches at a time: on an H200, all of its own */
+        const uint32_t thread = threadIdx.x, i = thread % samples, part = thread / samples, total = ctas * samples;
         if (blockIdx.x < ctas) {
             const Code mine = all[blockIdx.x * samples + i];
-            uint32_t before = 0;
-            for (uint32_t c = thread / samples; c < ctas; c += parts)
-                before += c == blockIdx.x ? i : codes_before(all + c * samples, mine, c < blockIdx.x);
+            uint32_t before = part == 0 ? i : 0; /* those of this CTA */
+            for (uint32_t c = part; c < ctas; c += together * parts)
+#pragma unroll
+                for (uint32_t t = 0; t < together; t++) {
+                    const uint32_t other = c + t * parts,
+                                   found = codes_before(all + min(other, ctas - 1) * samples, mine, other < blockIdx.x);
+                    before += other < ctas && other != blockIdx.x ? found : 0;
+                }
             atomicAdd(&rank[i], before);
         }
         __syncthreads();

@@ -17,7 +17,8 @@
 
 namespace scan_cuda {
 
-static_assert(cooperative_threads % radix == 0, "a thread adds up a digit");
+static_assert(cooperative_threads % radix == 0 && cooperative_warps % (cooperative_threads / radix) == 0,
+              "a thread adds up a digit of some warps");
 
 struct cooperative_counters {
     union {
@@ -25,6 +26,7 @@ struct cooperative_counters {
         uint32_t sums[8][2][radix]; /* for cooperative_exchange::find_bases() */
     };
     uint32_t warp_sums[radix / 32];
+    uint16_t of_segment[cooperative_threads / radix][radix]; /* of neighbouring warps */
 };
 
 class cooperative_tile {
@@ -49,7 +51,7 @@ class cooperative_tile {
     /* Calls f(slot) for the slots of this lane. */
     template <class F> __device__ void for_slots(F f) const {
         const uint32_t first = uint32_t(warp) * rows * 32 + uint32_t(lane);
-#pragma unroll 2
+#pragma unroll 4
         for (uint32_t row = 0; row < rows; row++)
             f(first + row * 32);
     }
@@ -77,32 +79,39 @@ class cooperative_tile {
     }
 
     /* begins: set to where each digit begins in the sorted tile, if not NULL. give(digit, count): called for each
-     * digit, with slots past the elements counted. A thread adds up one digit. */
+     * digit, with slots past the elements counted. A thread adds up one digit of the warps of a segment. */
     template <class Give> __device__ void add_up(uint32_t *begins, Give give) {
-        uint32_t total = 0, through = 0;
-        if (thread < radix) {
-#pragma unroll 8
-            for (int w = 0; w < cooperative_warps; w++)
-                total += counters.of_warp[w][thread];
-            give(thread, total);
-            through = warp_inclusive<add<uint32_t>>(total, lane);
+        constexpr int segments = cooperative_threads / radix, warps = cooperative_warps / segments;
+        const int digit = thread % radix, segment = thread / radix;
+        uint32_t counts[warps], sum = 0, before = 0, total = 0;
+#pragma unroll
+        for (int w = 0; w < warps; w++)
+            sum += counts[w] = counters.of_warp[segment * warps + w][digit];
+        counters.of_segment[segment][digit] = uint16_t(sum);
+        __syncthreads();
+#pragma unroll
+        for (int s = 0; s < segments; s++) {
+            const uint32_t own = counters.of_segment[s][digit];
+            before += s < segment ? own : 0;
+            total += own;
+        }
+        const uint32_t through = warp_inclusive<add<uint32_t>>(total, lane);
+        if (segment == 0) {
+            give(digit, total);
             if (lane == 31)
                 counters.warp_sums[warp] = through;
         }
         __syncthreads();
-        if (thread < radix) {
-            uint32_t next = through - total;
+        uint32_t next = through - total + before;
 #pragma unroll
-            for (int w = 0; w < radix / 32 - 1; w++)
-                next += w < warp ? counters.warp_sums[w] : 0;
-            if (begins)
-                begins[thread] = next;
-#pragma unroll 8
-            for (int w = 0; w < cooperative_warps; w++) {
-                const uint32_t own = counters.of_warp[w][thread];
-                counters.of_warp[w][thread] = uint16_t(next);
-                next += own;
-            }
+        for (int w = 0; w < radix / 32 - 1; w++)
+            next += w < digit / 32 ? counters.warp_sums[w] : 0;
+        if (begins && segment == 0)
+            begins[digit] = next;
+#pragma unroll
+        for (int w = 0; w < warps; w++) {
+            counters.of_warp[segment * warps + w][digit] = uint16_t(next);
+            next += counts[w];
         }
         __syncthreads();
     }
