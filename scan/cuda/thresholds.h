@@ -178,12 +178,19 @@ constexpr uint64_t samplesort_dense_most = ~0ull;
  * 41 --min-n 300000 --max-n 1600000), by two digits, where it looks at the keys in the first pass only, 2026-11-29
  * (--hunt 80 --seed 95 --type u8,i8,u16,i16 --min-n 380000 --max-n 655360); of more 8-byte keys by up to four digits
  * passes take less time: 908,837 by 23 bits 48 us, the cooperative sort 68 (2026-11-30: --hunt 1 --seed
- * 12180664143953890881). How many digits that differ take a pass each rather than one pass into buckets: with three,
- * 98,304 keys by 17 bits took 34 us in place of 27, and 509,812 pairs by 20 bits 38 in place of 32 (2026-11-29: --hunt
- * 1 --seed 6221056910647430914, and 17064758534122992402). */
+ * 12180664143953890881); of 520,000 4-byte keys alone they took 0.95 to 1.1 of its time, of 600,000 of them and of
+ * pairs 0.8 to 1.05 (2026-12-01: --type u32,f32 --n 520000,600000 --distribution
+ * uniform,few:30000,few:2000,clusters:1000,zipf, with and without --algorithm radix). How many digits that differ take
+ * a pass each rather than one pass into buckets: with three, 98,304 keys by 17 bits took 34 us in place of 27, and
+ * 509,812 pairs by 20 bits 38 in place of 32 (2026-11-29: --hunt 1 --seed 6221056910647430914, and
+ * 17064758534122992402). */
 constexpr int cooperative_threads = 1024;
-constexpr uint64_t max_cooperative_keys(uint32_t key_bytes, uint32_t bits) {
-    return bits > 8 && bits <= 16 ? 3u << 17 : key_bytes < 8 ? 5u << 17 : bits <= 32 ? 3u << 18 : 1u << 20;
+constexpr uint64_t max_cooperative_keys(uint32_t key_bytes, uint32_t value_bytes, uint32_t bits) {
+    return bits <= 8        ? (key_bytes < 8 ? 5u << 17 : 3u << 18)
+           : bits <= 16     ? 3u << 17
+           : key_bytes == 8 ? (bits <= 32 ? 3u << 18 : 1u << 20)
+           : value_bytes    ? 9u << 16
+                            : 15u << 15;
 }
 constexpr uint32_t cooperative_passes = 2;
 

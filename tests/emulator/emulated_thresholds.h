@@ -45,7 +45,7 @@ constexpr uint64_t sampled_many = 60000, sampled_many_argsort = 60000, sampled_v
 constexpr float sampled_launches = 80000;
 constexpr uint64_t samplesort_dense_most = 15000;
 constexpr int cooperative_threads = 256;
-constexpr uint64_t max_cooperative_keys(uint32_t key_bytes, uint32_t bits) {
+constexpr uint64_t max_cooperative_keys(uint32_t key_bytes, uint32_t, uint32_t bits) {
     return bits > 8 && bits <= 16 ? 10000 : key_bytes == 8 ? 12000 : 11000;
 }
 constexpr uint32_t cooperative_passes = 2;

@@ -12,7 +12,8 @@
  * emulator, by one cluster. */
 enum {
     MIN_COOPERATIVE = GPU_EMULATED ? 8193 : (1 << 16) + 1,
-    MAX_COOPERATIVE = GPU_EMULATED ? 11000 : 5 << 17,
+    MAX_COOPERATIVE = GPU_EMULATED ? 11000 : 9 << 16,
+    MAX_COOPERATIVE_ALONE = GPU_EMULATED ? 11000 : 15 << 15,     /* of 4-byte keys without values */
     MAX_COOPERATIVE_LONG = GPU_EMULATED ? 12000 : 1 << 20,       /* of 8-byte keys */
     MAX_COOPERATIVE_TWO_DIGITS = GPU_EMULATED ? 10000 : 3 << 17, /* by 9 to 16 bits */
     SAMPLES = 32                                                 /* that a CTA gives */
@@ -42,7 +43,7 @@ static scan_type drawn_wide_type(void) {
 static void sizes(void **state) {
     (void)state;
     need_time();
-    static const size_t edges[] = {MIN_COOPERATIVE, MAX_COOPERATIVE, MAX_COOPERATIVE_LONG};
+    static const size_t edges[] = {MIN_COOPERATIVE, MAX_COOPERATIVE_ALONE, MAX_COOPERATIVE, MAX_COOPERATIVE_LONG};
     for (size_t e = 0; e < sizeof edges / sizeof edges[0]; e++)
         for (int off = -1; off <= 1; off++)
             for (int i = 0; i < (gpu_is_small ? 2 : 4); i++) {
@@ -107,7 +108,9 @@ static void sort_all_kinds(scan_type type, size_t n, int data) {
     }
 }
 
-static size_t a_size(void) { return MIN_COOPERATIVE + random_below(&rng, gpu_is_small ? 900 : 580000); }
+static size_t a_size(void) {
+    return MIN_COOPERATIVE + random_below(&rng, gpu_is_small ? 900 : MAX_COOPERATIVE_ALONE - MIN_COOPERATIVE);
+}
 
 /* One to all digits differ, at any place of the key: few take a pass each, of the first not always one. */
 static void digits(void **state) {
@@ -165,12 +168,13 @@ static void repeats(void **state) {
 }
 
 /* Keys that crowd bins of a bucket: half of them copies of some values, or of those and the next ones; or half of those
- * that share a prefix lie so close together that the highest digits tell most of them apart, and bins do not. */
+ * that share a prefix lie so close together that the highest digits tell most of them apart, and bins do not; or codes
+ * are dense near zero, which bins of pieces tell apart; or in clusters that lie far apart, which those do not. */
 static void crowded(void **state) {
     (void)state;
     gpu_need();
     static const uint32_t sizes_of_values[] = {1000, 20, 60, 130, 300};
-    enum { COPIES, NEXT, CLOSE, KINDS };
+    enum { COPIES, NEXT, CLOSE, OCTAVES, CLUSTERS, KINDS };
     for (size_t s = 0; s < (gpu_is_racecheck ? 1 : sizeof sizes_of_values / sizeof sizes_of_values[0]); s++)
         for (int kind = 0; kind < KINDS; kind++) {
             const size_t n = a_size(), many = n / 2 / sizes_of_values[s] + 1;
@@ -180,10 +184,12 @@ static void crowded(void **state) {
                 const bool half = random_bool(&rng);
                 const uint64_t value = random_mix(random_below(&rng, many)), z = random_u64(&rng);
                 set_key_bits(keys, i, type,
-                             kind == CLOSE  ? random_below(&rng, n / 2000 + 1) << 50 | z >> (half ? 14 : 26)
-                             : half         ? z
-                             : kind == NEXT ? value ^ z >> 63
-                                            : value);
+                             kind == CLOSE      ? random_below(&rng, n / 2000 + 1) << 50 | z >> (half ? 14 : 26)
+                             : kind == OCTAVES  ? z >> (64 - type_bits(type)) >> random_below(&rng, type_bits(type) - 5)
+                             : kind == CLUSTERS ? value ^ z >> (64 - type_bits(type) / 2)
+                             : half             ? z
+                             : kind == NEXT     ? value ^ z >> 63
+                                                : value);
             }
             sort_all_kinds(type, n, (int)s);
         }

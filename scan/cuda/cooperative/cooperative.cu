@@ -61,7 +61,7 @@ static size_t bytes_for(const scan_ctx *ctx, uint32_t key_bytes, uint32_t value_
 }
 
 bool cooperative_sort_serves(const scan_ctx *ctx, uint32_t key_bytes, uint32_t value_bytes, uint32_t bits, size_t n) {
-    return ctas_of(ctx) > 0 && n <= max_cooperative_keys(key_bytes, bits) && bits > 0 &&
+    return ctas_of(ctx) > 0 && n <= max_cooperative_keys(key_bytes, value_bytes, bits) && bits > 0 &&
            bytes_for(ctx, key_bytes, value_bytes, bits, n) <= dynamic_bytes_of(ctx, key_bytes == 8);
 }
 
