@@ -108,8 +108,7 @@ template <class Code> class bucket_sort {
      * their bin for each pass over a digit but one. Keys that are spread evenly took 1.2 to 1.3 times as long by
      * digits. With 3 sorts took 1.01 times as long on average as with 10 (H200, 2026-11-29: tools/bench --device
      * cuda --type u32,u64 --n 100K,2^18,500K,1M, and --hunt 160 --seed 41 --min-n 100000 --max-n 1100000). */
-    static constexpr uint32_t max_in_bin = 128, max_compared = 9;
-    static constexpr uint32_t sampling_warps = 8; /* with 32 even keys took up to 1.05 times as long */
+    static constexpr uint32_t max_in_even_bin = 128, max_in_uneven_bin = 256, max_compared = 9;
     static constexpr uint32_t most_digits = 4, tried_digits = 3, longest_run = 16;
     /* Up to so many elements merging takes less time than passes over more digits: up to 1.2 times less for 10^5
      * elements in all, 1.4 times for 2 x 10^5. Merging buckets of 10^6 elements took up to 1.3 times as long (the same
@@ -128,40 +127,45 @@ template <class Code> class bucket_sort {
     char *const payload;
     Code *const codes;
     Code least, range; /* of the codes; the greatest less the least */
-    Code base;         /* from which digits are counted */
 
-    template <class F> __device__ void for_elements(F f) const {
-#pragma unroll 2
+    /* unroll: elements whose loads are on their way together. */
+    template <int unroll = 2, class F> __device__ void for_elements(F f) const {
+#pragma unroll unroll
         for (uint32_t i = uint32_t(thread); i < count; i += cooperative_threads)
             f(i);
     }
 
-    /* Returns the bits in which codes differ, counted from `base`. */
-    __device__ uint64_t load_codes(const void *keys) {
+    __device__ void load_codes(const void *keys) {
         const key_codes<Code> codes_of(job);
-        Code greatest = 0, ones = 0, zeros = 0;
+        Code greatest = 0;
         least = Code(~Code(0));
-        for_elements([&](uint32_t i) {
+        for_elements<4>([&](uint32_t i) {
             const Code code = codes_of.at(keys, start + i);
             codes[i] = code;
             least = min(least, code);
             greatest = max(greatest, code);
-            ones |= code;
-            zeros |= Code(~code);
+        });
+        __syncwarp();
+        exchange.find_bounds(least, greatest);
+        range = greatest > least ? Code(greatest - least) : 0;
+    }
+
+    /* Returns the bits in which codes differ. If codes less the least have no more digits, these are the codes now. */
+    __device__ uint64_t differing_bits() {
+        Code ones = 0, zeros = 0;
+        for_elements([&](uint32_t i) {
+            ones |= codes[i];
+            zeros |= Code(~codes[i]);
         });
         __syncwarp();
         const uint64_t differ = exchange.differing(ones, zeros);
-        exchange.find_bounds(least, greatest);
-        range = greatest > least ? Code(greatest - least) : 0;
         const uint32_t bits = bits_of(range);
-        base = 0;
         if (bits > digits_of(differ) * digit_bits)
             return differ;
-        base = least;
-        return bits ? ~uint64_t(0) >> (64 - bits) : 0;
+        for_elements([&](uint32_t i) { codes[i] = Code(codes[i] - least); });
+        __syncthreads();
+        return ~uint64_t(0) >> (64 - bits);
     }
-
-    __device__ Code counted(uint32_t i) const { return Code(codes[i] - base); }
 
     static constexpr uint32_t slots = sizeof(cooperative_counters::of_warp) / sizeof(uint32_t), count_bits = 16;
 
@@ -174,7 +178,7 @@ template <class Code> class bucket_sort {
         __syncthreads();
         const uint32_t samples = min(count, uint32_t(cooperative_threads));
         const auto sample = [&](uint32_t s) {
-            return counted(count > samples ? s * count / uint32_t(cooperative_threads) : s);
+            return codes[count > samples ? s * count / uint32_t(cooperative_threads) : s];
         };
         const bool has_sample = uint32_t(thread) < samples;
         const Code own = has_sample ? sample(uint32_t(thread)) : Code(0);
@@ -199,7 +203,7 @@ template <class Code> class bucket_sort {
 
     __device__ void pass(uint32_t shift, bool ordered) {
         tile.rank([&](uint32_t slot) {
-            return slot < count ? uint32_t(counted(ordered ? order[slot] : slot) >> shift) & (radix - 1) : radix - 1;
+            return slot < count ? uint32_t(codes[ordered ? order[slot] : slot] >> shift) & (radix - 1) : radix - 1;
         });
         tile.add_up(nullptr, [](int, uint32_t) {});
         tile.for_slots([&](uint32_t slot) {
@@ -210,7 +214,7 @@ template <class Code> class bucket_sort {
         swap_orders();
     }
 
-    __device__ Code code_in_order(uint32_t i) const { return counted(order[i]); }
+    __device__ Code code_in_order(uint32_t i) const { return codes[order[i]]; }
 
     /* Whether the code at place i agrees above the shift with the one before. */
     __device__ bool agrees(uint32_t i, uint32_t shift) const {
@@ -277,68 +281,177 @@ template <class Code> class bucket_sort {
 
     /* ---- bins ---------------------------------------------------------------------------------------------------- */
 
-    __device__ uint32_t bin_of(uint32_t i, uint32_t shift) const { return uint32_t(Code(codes[i] - least) >> shift); }
+    /* All bins have one width. */
+    struct even_bins {
+        Code least;
+        uint32_t shift;
+        __device__ uint32_t of(Code code) const { return uint32_t(Code(code - least) >> shift); }
+    };
 
-    /* Whether a sample shows that elements are compared with more than so many of their bin on average. Some warps take
-     * one element of each 32nd part of the bucket. If m of n elements are in its bin, an element meets another one
-     * among the 31 of its warp with a probability of 31 m / (n + 31 m), or a little more. */
-    __device__ bool are_bins_crowded(uint32_t shift, uint32_t compared) const {
-        const uint32_t part = count / 32, warps = min(part, sampling_warps);
-        bool meets = false;
-        if (uint32_t(warp_of_cta()) < warps) {
-            const uint32_t i = uint32_t(thread % 32) * part + uint32_t(hash_below(uint32_t(thread), part));
-            meets = __popc(__match_any_sync(all_lanes, bin_of(i, shift))) > 1;
+    /* Pieces of the range, with about as many elements each, have as many bins each: for codes that are spread
+     * unevenly, as those of floats are near zero. A piece begins at a code of a sample, the first one at the least
+     * code. 100,000 to 480,000 floats took 27 to 38 us in place of 32 to 43 by digits (H200, 2026-12-01: tools/bench
+     * --device cuda
+     * --type f32 --n 100000,300000,480000). */
+    static constexpr uint32_t pieces = 64;
+    struct cut_shared { /* in the counters of a tile, behind words that sort_by_bins() uses */
+        uint32_t used[cooperative_warps];
+        Code sample[pieces], first[pieces];
+        uint32_t rank[pieces], shift[pieces];
+    };
+    static_assert(sizeof(cut_shared) <= sizeof(cooperative_counters::of_warp), "no room");
+    struct uneven_bins {
+        const cut_shared &cut;
+        const uint32_t each; /* bins of a piece */
+        __device__ uint32_t of(Code code) const {
+            uint32_t piece = 0;
+#pragma unroll
+            for (uint32_t step = pieces / 2; step > 0; step /= 2)
+                piece += cut.first[piece + step] <= code ? step : 0;
+            return piece * each + uint32_t(Code(code - cut.first[piece]) >> cut.shift[piece]);
         }
-        return uint32_t(__syncthreads_count(meets)) * (count + 31 * compared) > 32 * warps * 31 * compared;
+    };
+
+    __device__ cut_shared &cut() const { return *reinterpret_cast<cut_shared *>(tile.free_counters()); }
+
+    /* A code of each of equal parts of the bucket, and its rank among these, which is there after another barrier. */
+    __device__ void take_sample() const {
+        constexpr uint32_t parts = cooperative_threads / pieces;
+        const uint32_t i = uint32_t(thread) % pieces, part = uint32_t(thread) / pieces, stretch = count / pieces;
+        cut_shared &own = cut();
+        if (part == 0) {
+            own.sample[i] = codes[i * stretch + uint32_t(hash_below(i, stretch))];
+            own.rank[i] = 0;
+        }
+        __syncthreads();
+        uint32_t before = 0;
+#pragma unroll 4
+        for (uint32_t k = part; k < pieces; k += parts)
+            before += own.sample[k] < own.sample[i] || (own.sample[k] == own.sample[i] && k < i);
+        atomicAdd(&own.rank[i], before);
+    }
+
+    /* Elements that may lie in pieces between clusters: these are far wider than their neighbours, and most of their
+     * bins are empty. With up to ten times as many, 520,000 keys of 1000 clusters took 55 us in place of 48 by digits
+     * (H200, 2026-12-01: tools/bench --device cuda --type u32 --n 520000 --distribution clusters:1000). */
+    static constexpr uint32_t max_between = 128, far_wider = 16;
+
+    /* False if bins of the pieces would be crowded: many of the sample are copies, or clusters lie far apart. each:
+     * bins of a piece. By the CTA. */
+    __device__ bool cut_pieces(uint32_t each) const {
+        cut_shared &own = cut();
+        const uint32_t i = uint32_t(thread);
+        if (i < pieces)
+            own.first[own.rank[i]] = own.rank[i] ? own.sample[i] : least;
+        __syncthreads();
+        const auto width = [&](uint32_t k) {
+            return Code(k + 1 < pieces ? own.first[k + 1] - own.first[k] : least + range - own.first[k]);
+        };
+        bool is_copy = false, is_between = false;
+        if (i < pieces) { /* far: the last code of the piece, less its first */
+            const Code own_width = width(i), far = i + 1 < pieces && own_width > 0 ? Code(own_width - 1) : own_width;
+            const uint32_t shift = max(bits_of(far), bits_of(each)) - bits_of(each);
+            own.shift[i] = shift + (far >> shift >= each);
+            is_copy = own_width == 0;
+            is_between = i > 0 && i + 1 < pieces && own_width / far_wider > max(width(i - 1), width(i + 1));
+        }
+        return uint32_t(__syncthreads_count(is_copy)) <= pieces / 4 &&
+               uint32_t(__syncthreads_count(is_between)) * (count / pieces) <= max_between;
+    }
+
+    /* The place of element i among those that are in order[begin ... end). */
+    __device__ uint32_t place_among(uint32_t begin, uint32_t end, uint32_t i) const {
+        const Code code = codes[i];
+        uint32_t at = begin;
+#pragma unroll 2
+        for (uint32_t k = begin; k < end; k++) {
+            const uint32_t other = order[k];
+            at += codes[other] < code || (codes[other] == code && other < i);
+        }
+        return at;
     }
 
     /* An element's place is where its bin begins and how many of the bin come before it: it is compared with all of
-     * them. False if a bin has too many; then scratch alone has changed. */
-    __device__ bool sort_by_bins(uint32_t digits) {
-        uint32_t shift = max(bits_of(range), bits_of(count)) - bits_of(count);
-        while (range >> shift > 2 * count - 3)
-            shift++;
-        if (are_bins_crowded(shift, max_compared * (min(digits, most_digits) - 1)))
-            return false;
-        const uint32_t bins = uint32_t(range >> shift) + 1, used = bins / 2 + 1; /* words, and a begin past the last */
-        uint32_t *const words = tile.ranks;                                      /* two counters each */
+     * them. False if a bin has most_in_bin or more, or if elements would be compared with more than `compared` others
+     * on average; then scratch alone has changed. Each warp counts the first of its `rows` before the others: so many
+     * fewer elements meet rows^2 times fewer pairs in their bins. */
+    template <class Bins>
+    __device__ bool sort_by_bins(const Bins &in, uint32_t bins, uint32_t compared, uint32_t most_in_bin) {
+        const uint32_t rows = tile.rows, used = bins / 2 + 1; /* words, and a begin past the last */
+        uint32_t *const words = tile.ranks;                   /* two counters each */
+        uint32_t *const pairs = tile.free_counters();
         uint16_t *const begins = reinterpret_cast<uint16_t *>(words), *const rank = next_order;
         for (uint32_t w = uint32_t(thread); w < used; w += cooperative_threads)
             words[w] = 0;
+        if (thread == 0)
+            *pairs = 0;
         __syncthreads();
-        uint32_t most = 0;
-        for_elements([&](uint32_t i) {
-            const uint32_t bin = bin_of(i, shift), half = bin % 2 * 16,
+        uint32_t most = 0, own_pairs = 0;
+        const uint32_t first = uint32_t(warp_of_cta()) * rows * 32 + uint32_t(thread % 32);
+        const auto count_row = [&](uint32_t row) {
+            const uint32_t i = first + row * 32;
+            if (i >= count)
+                return;
+            const uint32_t bin = in.of(codes[i]), half = bin % 2 * 16,
                            before = atomicAdd(words + bin / 2, 1u << half) >> half & 0xffff;
             rank[i] = uint16_t(before);
             most = max(most, before);
-        });
-        if (__syncthreads_or(most >= max_in_bin))
+            own_pairs += before;
+        };
+        count_row(0);
+        __syncwarp();
+        own_pairs = warp_sum(own_pairs);
+        if (thread % 32 == 0)
+            atomicAdd(pairs, own_pairs);
+        __syncthreads();
+        if (2 * uint64_t(*pairs) * rows * rows > uint64_t(compared) * count) {
+            __syncthreads(); /* all have read it */
+            return false;
+        }
+#pragma unroll 2
+        for (uint32_t row = 1; row < rows; row++)
+            count_row(row);
+        if (__syncthreads_or(most >= most_in_bin))
             return false;
         tile.scan_pairs(words, used);
-        for_elements([&](uint32_t i) { order[begins[bin_of(i, shift)] + rank[i]] = uint16_t(i); });
+        for_elements([&](uint32_t i) { order[begins[in.of(codes[i])] + rank[i]] = uint16_t(i); });
         __syncthreads();
         for_elements([&](uint32_t s) {
-            const uint32_t i = order[s], bin = bin_of(i, shift), begin = begins[bin], end = begins[bin + 1];
-            const Code code = codes[i];
-            uint32_t at = begin;
-            for (uint32_t k = begin; k < end; k++) {
-                const uint32_t other = order[k];
-                at += codes[other] < code || (codes[other] == code && other < i);
-            }
-            next_order[at] = uint16_t(i);
+            const uint32_t i = order[s], bin = in.of(codes[i]);
+            next_order[place_among(begins[bin], begins[bin + 1], i)] = uint16_t(i);
         });
         __syncthreads();
         swap_orders();
         return true;
     }
 
-    __device__ void sort_codes(uint64_t differ, uint32_t digits) {
-        if (digits > 1 && sort_by_bins(digits))
-            return;
-        if (digits == 0)
+    __device__ bool sort_by_even_bins(uint32_t compared) {
+        uint32_t shift = max(bits_of(range), bits_of(count)) - bits_of(count);
+        while (range >> shift > 2 * count - 3)
+            shift++;
+        return sort_by_bins(even_bins{least, shift}, uint32_t(range >> shift) + 1, compared, max_in_even_bin);
+    }
+    __device__ bool sort_by_uneven_bins(uint32_t compared) {
+        const uint32_t each = (2 * count - 3) / pieces;
+        return cut_pieces(each) && sort_by_bins(uneven_bins{cut(), each}, pieces * each, compared, max_in_uneven_bin);
+    }
+
+    __device__ void sort_codes() {
+        if (range == 0) {
             for_elements([&](uint32_t i) { order[i] = uint16_t(i); });
-        else if (digits > most_digits && count <= max_merged)
+            return;
+        }
+        const uint32_t digits = (bits_of(range) + digit_bits - 1) / digit_bits,
+                       compared = max_compared * (min(digits, most_digits) - 1);
+        if (digits > 1) {
+            const bool samples = count >= 2 * pieces;
+            if (samples)
+                take_sample();
+            if (sort_by_even_bins(compared) || (samples && sort_by_uneven_bins(compared)))
+                return;
+        }
+        const uint64_t differ = differing_bits();
+        if (digits_of(differ) > most_digits && count <= max_merged)
             sort_by_merging();
         else
             sort_by_digits(differ);
@@ -348,7 +461,7 @@ template <class Code> class bucket_sort {
         const T *const source = static_cast<const T *>(from) + start;
         T *const target = static_cast<T *>(to) + start, *const held = reinterpret_cast<T *>(payload);
         __syncthreads();
-        for_elements([&](uint32_t i) { held[i] = source[i]; });
+        for_elements<4>([&](uint32_t i) { held[i] = source[i]; });
         __syncthreads();
         for_elements([&](uint32_t i) { target[i] = held[order[i]]; });
     }
@@ -360,15 +473,15 @@ template <class Code> class bucket_sort {
         : job(job), exchange(job, shared), tile(counters), thread(threadIdx.x), start(start), count(count),
           order(reinterpret_cast<uint16_t *>(dynamic)), next_order(order + room),
           payload(reinterpret_cast<char *>(next_order + room)), codes(reinterpret_cast<Code *>(payload)), least(0),
-          range(0), base(0) {
+          range(0) {
         tile.rows = (count + cooperative_threads - 1) / cooperative_threads;
         tile.ranks = reinterpret_cast<uint32_t *>(codes + room);
     }
 
     /* From these arrays to the output. */
     __device__ void sort(const void *keys, const void *values) {
-        const uint64_t differ = load_codes(keys);
-        sort_codes(differ, digits_of(differ));
+        load_codes(keys);
+        sort_codes();
         if (job.keys_out)
             with_key_type<Code>(job, [&](auto t) { permute<decltype(t)>(keys, job.keys_out); });
         with_value_type(job, [&](auto t) { permute<decltype(t)>(values, job.values_out); });
