@@ -6,11 +6,12 @@
  * the greatest, half a bin to two for an element, put most elements where they belong; those of one bin are compared
  * with each other, so that ties keep their order.
  *
- * Where a sample tells that bins are crowded, or one has too many elements, or codes differ in one digit only, there is
- * a pass over each digit of the codes, or of what they exceed the least one by, whichever has fewer digits that differ.
- * Small buckets whose codes differ in more than four digits are merged. Of larger ones the highest three digits are
- * tried, unless a sample tells that they do not serve: mostly they tell all but a few elements of a bucket apart, and
- * runs of those are sorted by insertion. If a run is too long, all digits follow.
+ * Where those that are counted first tell that bins are crowded, or one has too many elements, the range is divided
+ * at a sample's codes into pieces, which have as many bins each. Where that does not serve either, or codes differ in
+ * one digit only, there is a pass over each digit of the codes, or of what they exceed the least one by, whichever has
+ * fewer digits that differ. Small buckets whose codes differ in more than four digits are merged. Of larger ones the
+ * highest three digits are tried, unless a sample tells that they do not serve: mostly they tell all but a few elements
+ * of a bucket apart, and runs of those are sorted by insertion. If a run is too long, all digits follow.
  *
  * Then keys and values are taken to shared memory, one after the other, and from there in the order of the indices to
  * the output.
