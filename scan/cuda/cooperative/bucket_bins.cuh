@@ -115,8 +115,8 @@ template <class Code> class bucket_bins : protected bucket_digits<Code> {
 
     /* An element's place is where its bin begins and how many of the bin come before it: it is compared with all of
      * them. False if a bin has most_in_bin or more, or if elements would be compared with more than `compared` others
-     * on average; then scratch alone has changed. Each warp counts the first of its `rows` before the others: so many
-     * fewer elements meet rows^2 times fewer pairs in their bins. */
+     * on average; then scratch alone has changed. Each warp counts the first of its `rows` before the others: bins of
+     * that share of the elements have 1 / rows^2 of all pairs, if they are spread like the others. */
     template <class Bins>
     __device__ bool try_bins(const Bins &in, uint32_t bins, uint32_t compared, uint32_t most_in_bin) {
         const uint32_t rows = tile.rows, used = bins / 2 + 1; /* words, and a begin past the last */
