@@ -35,7 +35,7 @@ namespace scan_cuda {
  * words. Code for sm_90 runs on newer GPUs that have no more than 99 KB a CTA: medium tiles fit there, large ones are
  * for 148 KB, or, in the emulator, 60.
  *
- * * A large tile is two medium ones, of one CTA that has the SM for itself. Its runs of a digit are twice as long, so
+ * A large tile is two medium ones, of one CTA that has the SM for itself. Its runs of a digit are twice as long, so
  * that fewer lines are written in parts, and there are half as many state words to look back at; and its CTA takes a
  * ticket so early that L2 has the keys when it asks for them (asked for their values too, pairs of 16 bytes took
  * longer). Of 1,000 sets those of 17 M elements and more were sorted 1.03 times as fast, of 67 M and more 1.04 (H200,
