@@ -119,9 +119,7 @@ static void sort_all_kinds(scan_type type, size_t n, int data) {
     }
 }
 
-static size_t a_size(void) {
-    return MIN_COOPERATIVE + random_below(&rng, gpu_is_small ? 900 : MAX_COOPERATIVE_ALONE - MIN_COOPERATIVE);
-}
+static size_t a_size(void) { return MIN_COOPERATIVE + random_below(&rng, gpu_is_small ? 900 : 580000); }
 
 /* One to all digits differ, at any place of the key: few take a pass each, of the first not always one. */
 static void digits(void **state) {
