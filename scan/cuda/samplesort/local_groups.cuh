@@ -36,6 +36,7 @@ struct divided {
     bool grouped; /* groups have taken their place */
     bool crowded; /* some has more keys than are compared with each other, not all of one code */
     bool copies;  /* some has so many of one code */
+    bool told;    /* of those with more than a few keys local_shared.is_mixed() tells */
 };
 
 /* Keys are in shared memory in order by bin. mask: bits that decide. */
@@ -67,7 +68,7 @@ template <class K, int value_bytes, class Shape> class bucket_groups {
     }
 
     /* Whether some group is crowded, or more than `most` keys, in groups of more than a few, differ from the first one
-     * there. Finds copies. */
+     * there. Finds copies, and groups of several codes. */
     __device__ bool is_crowded(uint32_t most) {
         uint32_t dense = 0;
         bool many = false, crowded = false;
@@ -77,6 +78,8 @@ template <class K, int value_bytes, class Shape> class bucket_groups {
             const bool differs = s.count() > few && code_at(s.begin) != own;
             many |= s.count() > crowd;
             crowded |= s.count() > crowd && differs;
+            if (differs && !shared.is_mixed(s.begin))
+                shared.set_mixed(s.begin);
             dense += differs;
         }
         copies = __syncthreads_or(many);
@@ -94,6 +97,7 @@ template <class K, int value_bytes, class Shape> class bucket_groups {
         packed_u16<rows> places, numbers, ranks;
         for (uint32_t begin = threadIdx.x * few; begin < size; begin += threads * few)
             differing_bits(begin) = 0;
+        shared.clear_mixed();
         __syncthreads();
         each_slot([&](int r, uint32_t slot) {
             key[r] = shared.keys[slot];
@@ -162,14 +166,15 @@ template <class K, int value_bytes, class Shape> class bucket_groups {
         : shared(shared), size(size), range(range), mask(mask) {}
 
     __device__ divided run() {
-        bool crowded = is_crowded(Shape::has_groups ? size / dense_share : size);
+        bool crowded = is_crowded(Shape::has_groups ? size / dense_share : size), told = true;
         if constexpr (Shape::has_groups)
             for (int level = 0; level < group_levels && crowded; level++) {
                 const bool many = divide();
                 copies = false;
                 crowded = many && is_crowded(size);
+                told = many;
             }
-        return {grouped, crowded, copies};
+        return {grouped, crowded, copies, told};
     }
 };
 

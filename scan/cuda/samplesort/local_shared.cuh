@@ -65,9 +65,19 @@ template <class K, int value_bytes, class Shape> struct local_shared {
         group_table<Shape> groups;                  /* where Shape::has_groups */
     };
     rank_shared ranks;
-    uint16_t copies_begin[radix]; /* of a digit's bin */
+    uint16_t copies_begin[radix];                  /* of a digit's bin */
+    uint32_t mixed[(Shape::most / few + 31) / 32]; /* a bit for each bin, or group, of more than a few keys */
     K low[warps], high[warps];
     uint32_t sums[warps];
+
+    /* Whether keys of the bin that begins here, more than a few, have several codes. */
+    __device__ bool is_mixed(uint32_t begin) const { return mixed[begin / few / 32] >> begin / few % 32 & 1; }
+    __device__ void set_mixed(uint32_t begin) { atomicOr(&mixed[begin / few / 32], 1u << begin / few % 32); }
+    /* By the CTA; a barrier follows. */
+    __device__ void clear_mixed() {
+        for (uint32_t i = threadIdx.x; i < (Shape::most / few + 31) / 32; i += threads)
+            mixed[i] = 0;
+    }
 
     /* Of the bin, or the group, of the key in a slot. */
     __device__ slots slots_of(const bin_range<K> &range, bool grouped, uint32_t slot, K code) const {

@@ -299,6 +299,7 @@ template <class Key, int value_bytes, local_form form> class local_bins {
                 return false;
             K least = K(~K(0));
             uint32_t copies = 0;
+#pragma unroll 8
             for (uint32_t first = 0; first < count; first += 32) {
                 const K key = sorted[begin + min(first + lane, count - 1)];
                 const bool is_left = (first + lane < count) & ((codes == 0) | (key > last));

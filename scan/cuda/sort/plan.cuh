@@ -152,15 +152,15 @@ struct sampled_cost {
 __device__ inline sampled_cost cost_of_samples(const sort_job &job, uint32_t digits, uint64_t n) {
     if (job.packed) {
         const bool many = n > sampled_many_argsort;
-        return digits > packed_passes ? sampled_cost{1, 3.9f, many ? 12 : 4.2f, 0, 0, 1, 1, 22}
-                                      : sampled_cost{1, 3, many ? 18 : 7.6f, 0, 0, 1, 1, 22};
+        return digits > packed_passes ? sampled_cost{1, 3.9f, many ? 12 : 4.2f, 0, 0, 0, 1, 22}
+                                      : sampled_cost{1, 3, many ? 18 : 7.6f, 0, 0, 0, 1, 22};
     }
     const bool many = n > sampled_many;
     if (job.value_bytes == 4)
-        return {0.38f, 3.5f, many ? 5.3f : 2.6f, 1.6f, 0, 2.2f, 0.4f, 8.4f};
+        return {0.38f, 3.5f, many ? 5.3f : 2.6f, 1.6f, 0, 1.3f, 1.2f, 8.4f};
     if (job.value_bytes == 8)
-        return {0.29f, 2.8f, many ? 4.7f : 3.5f, 2.5f, 0, 0.3f, 1, 3.5f};
-    return {0.56f, 4.2f, many ? 5.8f : 3.1f, 1.7f, 0.7f, 0.9f, 0.9f, 10.7f};
+        return {0.29f, 2.8f, many ? 4.7f : 3.5f, 2.5f, 0, 0.1f, 1, 3.5f};
+    return {0.56f, 4.2f, many ? 5.8f : 3.1f, 1.7f, 0.7f, 0.7f, 0.9f, 10.7f};
 }
 
 /* So many passes it has to save: what a sort loses by samples in place of passes may make it slower than others, what
@@ -192,17 +192,21 @@ __device__ inline uint32_t sampled_digits_of(const sort_plan *plan) {
     return digits;
 }
 
-/* Whether values that seem to have dozens of copies have few: where that may decide, and no larger sample has told
- * (larger_sample.cuh), the wide one does. In the smaller one a few pairs by chance look like dozens: 6,291,455 pairs
- * with 6 copies of each value took 0.55 ms by passes, and 0.46 by samples (H200, 2026-11-30: tools/bench --device cuda
- * --hunt 1 --seed 16176925656352375972 --algorithm radix, and sample). saved: passes, with few copies. By the CTA. */
-__device__ inline bool may_be_few(const sort_job &job, uint64_t n, float copies, float saved, uint32_t *table,
-                                  uint32_t words) {
-    if (saved <= sampled_margin || copies <= many_copies_wide || copies >= hundreds_of_copies ||
-        takes_larger_sample(job, n) || !takes_wide_sample(job, n))
-        return false;
+/* So many passes more a sample sort takes for keys of values that have dozens of copies: up to 32 are compared with
+ * each other, more are ranked as a digit is (samplesort/local_bins.cuh). With 3, 6, 12, 20, 30, 60 and 250 copies 6 and
+ * 25 million pairs with 8-byte keys took 0, 0.4, 1.4, 2.2, 1.9, 0.9 and 0.3 passes more (H200, 2026-12-01: tools/bench
+ * --device cuda --verb pairs --algorithm sample --type u64 --n 6000000,25000000 --distribution few:K). */
+constexpr float few_copies = 3, worst_copies = 22, worst_copies_passes = 2.2f, copies_octaves = 2.2f;
+
+__device__ inline float passes_of_copies(float copies) {
+    return worst_copies_passes * fmaxf(0, 1 - fabsf(log2f(copies / worst_copies)) / copies_octaves);
+}
+
+/* How many copies a value has on average, where no value is frequent. The smaller sample has too few pairs of 4 to 8
+ * million keys to tell: of 6 million with 30 copies each 10, give or take 3. By the CTA. */
+__device__ inline float copies_by_wide_sample(const sort_job &job, uint64_t n, uint32_t *table, uint32_t words) {
     const uint32_t size = wide_size_for(n, words);
-    return explains_pairs(many_copies_wide, wide_pairs(job.plan, table, words, size, size, prefix_above{0}), n, size);
+    return wide_pairs(job.plan, table, words, size, size, prefix_above{0}) / pairs_of(1, n, size);
 }
 
 /* Whether a sample sort, if one may follow, takes less time than passes over all digits, from the share of the keys
@@ -226,14 +230,19 @@ __device__ inline bool samples_pay(const sort_job &job, const varying_digits &di
         return float(passes) >
                (job.value_bytes == 8 && n >= sampled_pairs_least ? 2.4f : 3.4f) + 2 * (1 - frequent) + 4 * rare;
     const sampled_cost cost = cost_of_samples(job, passes, n);
-    const float copied = copies <= many_copies_wide    ? cost.few
-                         : copies < hundreds_of_copies ? cost.dozens
-                         : copies < own_bucket_copies  ? cost.more
-                                                       : 0,
-                most = float(passes) - cost.launches * (sampled_launches / float(n)) - cost.any - cost.rare * rare -
-                       cost.others * (1 - frequent - rare) - (tops ? 2 : 0),
-                saved = most -
-                        (may_be_few(job, n, copies, most - cost.few * rare, table, words) ? cost.few : copied) * rare;
+    const float most = float(passes) - cost.launches * (sampled_launches / float(n)) - cost.any - cost.rare * rare -
+                       cost.others * (1 - frequent - rare) - (tops ? 2 : 0);
+    const auto saved_with = [&](float each) {
+        return most - rare * (each < few_copies           ? cost.few
+                              : each < hundreds_of_copies ? cost.dozens + passes_of_copies(each)
+                              : each < own_bucket_copies  ? cost.more
+                                                          : 0);
+    };
+    float saved = saved_with(copies);
+    const bool may_differ = equal.doubles > 0 && copies < hundreds_of_copies && saved_with(1) > sampled_margin &&
+                            saved_with(worst_copies) <= sampled_margin;
+    if (may_differ && equal.frequent == 0 && takes_wide_sample(job, n) && !takes_larger_sample(job, n))
+        saved = saved_with(copies_by_wide_sample(job, n, table, words));
     if (saved <= sampled_margin || (saved <= cost.uneven * rare && saved <= cost.uneven * rare * gaps.uneven()))
         return false;
     if (rare < 0.5f || saved > sampled_margin + sampled_close * rare)
@@ -435,9 +444,8 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape
             if (found.copies)
                 atomicAdd(&copies, found.copies);
             __syncthreads();
-            const bool counts_copies = job.key_bytes == 4 && copies < sample_size / 2; /* see crowds_bins() */
-            even_crowded =
-                float(in_bins + (counts_copies ? copies : 0)) > crowded_pairs(job, n, job.key_bytes - 1, sample_size);
+            const uint32_t met = in_bins + (job.key_bytes == 4 ? copies : 0); /* see crowds_bins() */
+            even_crowded = float(met) > crowded_pairs(job, n, job.key_bytes - 1, sample_size);
             if (counts_equal(job, n))
                 equal = count_sample(plan, SAMPLE_CODES, 0, memory);
         }

@@ -164,11 +164,12 @@ constexpr uint32_t bins_saved_least = 4;
 /* Whether keys crowd the bins of the local stage after `top` digits so much that passes over all digits take less time.
  * It makes two to four bins for each of a bucket's keys, all of one width, so that keys that lie close together share
  * one while those between are empty. After several digits equal keys are left out: top_digits() looks at them. After
- * one digit they count if they can be told apart, and of 4-byte keys alone if there are a thousand values or more: 2.2
- * and 4.1 million integers in runs of four, of which a key has six others, took 81 and 122 us with the local stage and
- * 69 and 106 with passes, floats 101 and 132, and 72 and 113; with four others about as long; with few values a bucket
- * has one, and nothing moves (H200, 2026-11-30: tools/bench --device cuda --verb sort --type u32,f32 --n
- * 2200000,4100000 --distribution few:K,runs:K). Of the wide sample a key counts as if its bin had 256 at most, that is,
+ * one digit they count if they can be told apart, and of 4-byte keys alone: 2.2 and 4.1 million integers in runs of
+ * four, of which a key has six others, took 81 and 122 us with the local stage and 69 and 106 with passes, floats 101
+ * and 132, and 72 and 113; with four others about as long (H200, 2026-11-30: tools/bench --device cuda --verb sort
+ * --type u32,f32 --n 2200000,4100000 --distribution few:K,runs:K). With thousands, additions to one counter wait for
+ * each other: 1.4 and 4 million floats of 1,024 values took 55 and 123 us, and 44 and 87 (2026-12-01: --type f32 --n
+ * 1400000,4000000 --distribution bits:10). Of the wide sample a key counts as if its bin had 256 at most, that is,
  * once: larger ones are counted by code, or sorted by digits or clusters, and take no longer for more. table: `words`
  * of shared memory. By the CTA. */
 __device__ inline bool crowds_bins(const sort_job &job, const varying_digits &digits, const digit_spread *spread,
@@ -189,8 +190,7 @@ __device__ inline bool crowds_bins(const sort_job &job, const varying_digits &di
     const float most = crowded_pairs(job, n, digits.count - top, size), pairs = pairs_above(bin_shift);
     if (pairs <= most || (top == 1 && job.ties))
         return pairs > most;
-    const bool thousand_values = pairs < float(size) * size / sample_size;
-    return (top == 1 && job.key_bytes == 4 && thousand_values) || pairs - pairs_above(0) > most;
+    return (top == 1 && job.key_bytes == 4) || pairs - pairs_above(0) > most;
 }
 
 /* Whether 8-byte keys crowd the bins of a tile so much that all digits had better take a pass: the local stage takes as
