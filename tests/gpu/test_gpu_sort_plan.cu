@@ -47,6 +47,7 @@ enum key_kind {
     KEYS_EVEN,        /* floats in [0, 1) */
     KEYS_EVEN_ODD,    /* and -0 among them */
     KEYS_EVEN_HEAP,   /* and a 24th of them close together */
+    KEYS_EVEN_COPIES, /* of `bits` values */
     KEYS_EVEN_CROWDS, /* floats in [0, 1), `bits` neighbours together, far from the next ones */
     KEYS_EVEN_VALUES  /* 32 doubles, even ones, that vary in few bits, if `bits` are few, or in all */
 };
@@ -107,6 +108,7 @@ static uint64_t bits_of_key(scan_type type, key_kind kind, uint32_t bits, size_t
     case KEYS_EVEN:
     case KEYS_EVEN_ODD:
     case KEYS_EVEN_HEAP:
+    case KEYS_EVEN_COPIES:
     case KEYS_EVEN_CROWDS:
     case KEYS_EVEN_VALUES: {
         if (kind == KEYS_EVEN_ODD && i % 1000 == 77)
@@ -114,6 +116,8 @@ static uint64_t bits_of_key(scan_type type, key_kind kind, uint32_t bits, size_t
         double share = double(z >> 11) * 0x1p-53;
         if (kind == KEYS_EVEN_HEAP && i % 24 == 7)
             share = 0.3 + share * 0x1p-20;
+        if (kind == KEYS_EVEN_COPIES)
+            share = floor(share * bits) / bits;
         if (kind == KEYS_EVEN_CROWDS)
             share = floor(share * double(n / bits)) / double(n / bits) + double(z % 64) * 0x1p-27;
         if (kind == KEYS_EVEN_VALUES)
@@ -166,6 +170,7 @@ static const plan_case cases[] = {
     {"one digit of eight", SCAN_U64, KEYS_UNIFORM, 0, true, 1, 56, 0, false, false, FINISH_NOTHING},
     {"two digits of eight", SCAN_U64, KEYS_UNIFORM, 0, false, 2, 48, 0, false, false, FINISH_NOTHING},
     {"one digit, copies", SCAN_U32, KEYS_COPIES, 40, true, 4, 0, 0, false, false, FINISH_NOTHING},
+    {"one digit, 500 values", SCAN_U32, KEYS_COPIES, uint32_t(n / 500), true, 4, 0, 0, false, false, FINISH_NOTHING},
     {"one digit, few copies", SCAN_U32, KEYS_COPIES, 2, true, 1, 24, 0, false, false, FINISH_NOTHING},
     {"one digit, copies with values", SCAN_U32, KEYS_COPIES, 40, true, 4, 0, 0, false, false, FINISH_NOTHING, false,
      false, 4},
@@ -189,6 +194,7 @@ static const plan_case cases[] = {
     {"many copies", SCAN_U32, KEYS_COPIES, 60, false, 4, 0, 0, false, false, FINISH_NOTHING},
     {"even floats, one digit", SCAN_F32, KEYS_EVEN, 0, true, 1, 24, 0, true, false, FINISH_NOTHING},
     {"even floats that crowd bins", SCAN_F32, KEYS_EVEN_CROWDS, 200, true, 4, 0, 0, false, false, FINISH_NOTHING},
+    {"even floats of 500 values", SCAN_F32, KEYS_EVEN_COPIES, 500, true, 4, 0, 0, false, false, FINISH_NOTHING},
     {"even floats, two digits", SCAN_F32, KEYS_EVEN, 0, false, 2, 16, 0, true, false, FINISH_NOTHING},
     {"even doubles", SCAN_F64, KEYS_EVEN, 0, false, 2, 16, 0, true, false, FINISH_NOTHING},
     {"even floats and -0", SCAN_F32, KEYS_EVEN_ODD, 0, false, 0, 0, 0, false, true, FINISH_NOTHING},

@@ -64,6 +64,12 @@ static uint64_t few_thousand_values(size_t i, size_t n, uint64_t z) {
     (void)i;
     return random_mix(z % (n / 40 + 1));
 }
+/* Twenty copies of each, and of every other value's some are the next one. */
+static uint64_t dozens_of_copies(size_t i, size_t n, uint64_t z) {
+    (void)i;
+    const uint64_t value = z % (n / 20 + 1);
+    return random_mix(value) + (value % 2 && z >> 62 == 0);
+}
 static uint64_t half_zeros(size_t i, size_t n, uint64_t z) {
     (void)i, (void)n;
     return z & 1 ? 0 : z >> 1;
@@ -133,6 +139,7 @@ static const struct {
     const char *name;
     key_source *key;
 } hard[] = {{"few thousand values", few_thousand_values},
+            {"dozens of copies", dozens_of_copies},
             {"half zeros", half_zeros},
             {"clusters", clusters},
             {"nested clusters", nested_clusters},
