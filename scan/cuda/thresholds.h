@@ -173,25 +173,30 @@ constexpr uint64_t sampled_values_least = 1u << 25;
 /* An argsort of up to so many keys moves them at every level, if the workspace may be as large. */
 constexpr uint64_t samplesort_dense_most = ~0ull;
 
-/* Threads of a CTA of the cooperative sort; the most keys for which it is taken, by their bytes and by the bits that
- * decide: where hunts with it and without are even on an H200 (2026-11-27: tools/bench --device cuda --hunt 4000 --seed
- * 41 --min-n 300000 --max-n 1600000), by two digits, where it looks at the keys in the first pass only, 2026-11-29
- * (--hunt 80 --seed 95 --type u8,i8,u16,i16 --min-n 380000 --max-n 655360); of more 8-byte keys by up to four digits
- * passes take less time: 908,837 by 23 bits 48 us, the cooperative sort 68 (2026-11-30: --hunt 1 --seed
- * 12180664143953890881); of 520,000 4-byte keys alone they took 0.95 to 1.1 of its time, of 600,000 of them and of
- * pairs 0.8 to 1.05 (2026-12-01: --type u32,f32 --n 520000,600000 --distribution
- * uniform,few:30000,few:2000,clusters:1000,zipf, with and without --algorithm radix). How many digits that differ take
- * a pass each rather than one pass into buckets: with three, 98,304 keys by 17 bits took 34 us in place of 27, and
- * 509,812 pairs by 20 bits 38 in place of 32 (2026-11-29: --hunt 1 --seed 6221056910647430914, and
- * 17064758534122992402). */
-constexpr int cooperative_threads = 1024;
+constexpr int cooperative_threads = 1024; /* of a CTA of the cooperative sort */
+
+/* The most keys for which the cooperative sort is taken, by the bits that decide. Times of passes, as shares of its
+ * time, on an H200:
+ *
+ *     one digit      700,000 8-byte keys 0.68, 524,000 of them 0.8 to 1.1 (2026-12-01: tools/bench --device cuda --hunt
+ *                    262 --seed 20261601 --type u64,i64,f64 --min-n 200000 --max-n 1048576, and --algorithm radix)
+ *     two digits     1 (2026-11-29: --hunt 80 --seed 95 --type u8,i8,u16,i16 --min-n 380000 --max-n 655360)
+ *     three digits   262,144 to 524,290 8-byte keys of few values 0.83 to 0.85, others 1.02 to 1.06 (the first hunt)
+ *     four digits    908,837 8-byte keys 0.71 (2026-11-30: --hunt 1 --seed 12180664143953890881)
+ *     others         1 (2026-11-27: --hunt 4000 --seed 41 --min-n 300000 --max-n 1600000)
+ *     4-byte keys    520,000 alone 0.95 to 1.1, 600,000, and pairs, 0.8 to 1.05 (2026-12-01: --type u32,f32 --n
+ *                    520000,600000 --distribution uniform,few:30000,few:2000,clusters:1000,zipf) */
 constexpr uint64_t max_cooperative_keys(uint32_t key_bytes, uint32_t value_bytes, uint32_t bits) {
-    return bits <= 8        ? (key_bytes < 8 ? 5u << 17 : 3u << 18)
-           : bits <= 16     ? 3u << 17
-           : key_bytes == 8 ? (bits <= 32 ? 3u << 18 : 1u << 20)
-           : value_bytes    ? 9u << 16
-                            : 15u << 15;
+    return bits <= 8       ? 5u << 17
+           : bits <= 16    ? 3u << 17
+           : key_bytes < 8 ? (value_bytes ? 9u << 16 : 15u << 15)
+           : bits <= 24    ? 3u << 16
+           : bits <= 32    ? 3u << 18
+                           : 1u << 20;
 }
+/* How many digits that differ take a pass each rather than one pass into buckets: with three, 98,304 keys by 17 bits
+ * took 34 us in place of 27, and 509,812 pairs by 20 bits 38 in place of 32 (H200, 2026-11-29: tools/bench --device
+ * cuda --hunt 1 --seed 6221056910647430914, and 17064758534122992402). */
 constexpr uint32_t cooperative_passes = 2;
 
 /* Threads of a CTA that merges a tile, and outputs of a thread: twice an odd number, so that the places of consecutive

@@ -13,11 +13,12 @@
 enum {
     MIN_COOPERATIVE = GPU_EMULATED ? 8193 : (1 << 16) + 1,
     MAX_COOPERATIVE = GPU_EMULATED ? 11000 : 9 << 16,
-    MAX_COOPERATIVE_ALONE = GPU_EMULATED ? 11000 : 15 << 15,     /* of 4-byte keys without values */
-    MAX_COOPERATIVE_LONG = GPU_EMULATED ? 12000 : 1 << 20,       /* of 8-byte keys */
-    MAX_COOPERATIVE_HALF = GPU_EMULATED ? 11500 : 3 << 18,       /* ... by up to 32 bits */
-    MAX_COOPERATIVE_TWO_DIGITS = GPU_EMULATED ? 10000 : 3 << 17, /* by 9 to 16 bits */
-    SAMPLES = 32                                                 /* that a CTA gives */
+    MAX_COOPERATIVE_ALONE = GPU_EMULATED ? 11000 : 15 << 15,       /* of 4-byte keys without values */
+    MAX_COOPERATIVE_LONG = GPU_EMULATED ? 12000 : 1 << 20,         /* of 8-byte keys */
+    MAX_COOPERATIVE_HALF = GPU_EMULATED ? 11500 : 3 << 18,         /* ... by 25 to 32 bits */
+    MAX_COOPERATIVE_THREE_DIGITS = GPU_EMULATED ? 10500 : 3 << 16, /* ... by 17 to 24 bits */
+    MAX_COOPERATIVE_TWO_DIGITS = GPU_EMULATED ? 10000 : 3 << 17,   /* by 9 to 16 bits */
+    SAMPLES = 32                                                   /* that a CTA gives */
 };
 
 /* racecheck takes minutes for what the other checkers take seconds for: it gets few sorts of few keys. */
@@ -64,14 +65,20 @@ static void sizes(void **state) {
             check_ran(bits > 8 && bits <= 16 && bound > MAX_COOPERATIVE_TWO_DIGITS ? "radix" : "radix cooperative",
                       bound);
         }
+    static const uint32_t long_bits[] = {16, 17, 24, 25, 32, 33};
     for (int off = -1; off <= 1; off++)
-        for (uint32_t bits = 31; bits <= 33; bits++) {
+        for (int i = 0; i < 6; i++) {
+            const uint32_t bits = long_bits[i];
             sort_case order = drawn_order(SCAN_U64);
             order.begin_bit = (uint32_t)random_below(&rng, 64 - bits + 1);
             order.end_bit = order.begin_bit + bits;
-            const size_t bound =
-                check_array(&order, SCAN_SORT_AUTO, (size_t)(MAX_COOPERATIVE_HALF + off), 0, gpu_is_small ? 1 : 5);
-            check_ran(bits <= 32 && bound > MAX_COOPERATIVE_HALF ? "radix" : "radix cooperative", bound);
+            const size_t edge = i < 4 ? MAX_COOPERATIVE_THREE_DIGITS : MAX_COOPERATIVE_HALF,
+                         bound = check_array(&order, SCAN_SORT_AUTO, edge + (size_t)off, 0, gpu_is_small ? 1 : 5),
+                         most = bits <= 16   ? MAX_COOPERATIVE_TWO_DIGITS
+                                : bits <= 24 ? MAX_COOPERATIVE_THREE_DIGITS
+                                : bits <= 32 ? MAX_COOPERATIVE_HALF
+                                             : MAX_COOPERATIVE_LONG;
+            check_ran(bound > most ? "radix" : "radix cooperative", bound);
         }
     for (int i = 0; i < (gpu_is_small ? 6 : 60); i++) { /* rows of tiles that are full, and not */
         const sort_case order = drawn_order(drawn_wide_type());
