@@ -178,19 +178,19 @@ constexpr int cooperative_threads = 1024; /* of a CTA of the cooperative sort */
 /* The most keys for which the cooperative sort is taken, by the bits that decide. Times of passes, as shares of its
  * time, on an H200:
  *
- *     one digit      700,000 8-byte keys 0.68, 524,000 of them 0.8 to 1.1 (2026-12-01: tools/bench --device cuda --hunt
- *                    262 --seed 20261601 --type u64,i64,f64 --min-n 200000 --max-n 1048576, and --algorithm radix)
+ *     one digit      393,216 to 774,740 keys 0.68 to 1.08 (2026-12-01: tools/bench --device cuda --hunt 262 --seed
+ *                    20261601 --type u64,i64,f64 --min-n 200000 --max-n 1048576, and --hunt 150 --seed 20261602 --type
+ *                    u32,i32,f32 --min-n 150000 --max-n 640000, both with and without --algorithm radix)
  *     two digits     1 (2026-11-29: --hunt 80 --seed 95 --type u8,i8,u16,i16 --min-n 380000 --max-n 655360)
- *     three digits   262,144 to 524,290 8-byte keys of few values 0.83 to 0.85, others 1.02 to 1.06 (the first hunt)
+ *     three digits   262,144 to 524,290 keys of few values 0.83 to 0.85, others 1.02 to 1.06 (the hunts above)
  *     four digits    908,837 8-byte keys 0.71 (2026-11-30: --hunt 1 --seed 12180664143953890881)
  *     others         1 (2026-11-27: --hunt 4000 --seed 41 --min-n 300000 --max-n 1600000)
  *     4-byte keys    520,000 alone 0.95 to 1.1, 600,000, and pairs, 0.8 to 1.05 (2026-12-01: --type u32,f32 --n
  *                    520000,600000 --distribution uniform,few:30000,few:2000,clusters:1000,zipf) */
 constexpr uint64_t max_cooperative_keys(uint32_t key_bytes, uint32_t value_bytes, uint32_t bits) {
-    return bits <= 8       ? 5u << 17
-           : bits <= 16    ? 3u << 17
-           : key_bytes < 8 ? (value_bytes ? 9u << 16 : 15u << 15)
+    return bits <= 16      ? 3u << 17
            : bits <= 24    ? 3u << 16
+           : key_bytes < 8 ? (value_bytes ? 9u << 16 : 15u << 15)
            : bits <= 32    ? 3u << 18
                            : 1u << 20;
 }

@@ -46,12 +46,7 @@ constexpr float sampled_launches = 80000;
 constexpr uint64_t samplesort_dense_most = 15000;
 constexpr int cooperative_threads = 256;
 constexpr uint64_t max_cooperative_keys(uint32_t key_bytes, uint32_t, uint32_t bits) {
-    return bits <= 8       ? 11000
-           : bits <= 16    ? 10000
-           : key_bytes < 8 ? 11000
-           : bits <= 24    ? 10500
-           : bits <= 32    ? 11500
-                           : 12000;
+    return bits <= 16 ? 10000 : bits <= 24 ? 10500 : key_bytes < 8 ? 11000 : bits <= 32 ? 11500 : 12000;
 }
 constexpr uint32_t cooperative_passes = 2;
 constexpr int merge_threads = 64, merge_split_threads = 64;

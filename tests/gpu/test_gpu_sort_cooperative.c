@@ -16,8 +16,8 @@ enum {
     MAX_COOPERATIVE_ALONE = GPU_EMULATED ? 11000 : 15 << 15,       /* of 4-byte keys without values */
     MAX_COOPERATIVE_LONG = GPU_EMULATED ? 12000 : 1 << 20,         /* of 8-byte keys */
     MAX_COOPERATIVE_HALF = GPU_EMULATED ? 11500 : 3 << 18,         /* ... by 25 to 32 bits */
-    MAX_COOPERATIVE_THREE_DIGITS = GPU_EMULATED ? 10500 : 3 << 16, /* ... by 17 to 24 bits */
-    MAX_COOPERATIVE_TWO_DIGITS = GPU_EMULATED ? 10000 : 3 << 17,   /* by 9 to 16 bits */
+    MAX_COOPERATIVE_THREE_DIGITS = GPU_EMULATED ? 10500 : 3 << 16, /* by 17 to 24 bits */
+    MAX_COOPERATIVE_TWO_DIGITS = GPU_EMULATED ? 10000 : 3 << 17,   /* by fewer */
     SAMPLES = 32                                                   /* that a CTA gives */
 };
 
@@ -40,6 +40,15 @@ static scan_type drawn_wide_type(void) {
     return types[random_below(&rng, sizeof types / sizeof types[0])];
 }
 
+/* Of keys with values, or of 8 bytes. */
+static size_t most_keys(scan_type type, uint32_t bits) {
+    return bits <= 16              ? MAX_COOPERATIVE_TWO_DIGITS
+           : bits <= 24            ? MAX_COOPERATIVE_THREE_DIGITS
+           : type_bits(type) <= 32 ? MAX_COOPERATIVE
+           : bits <= 32            ? MAX_COOPERATIVE_HALF
+                                   : MAX_COOPERATIVE_LONG;
+}
+
 /* ---- sizes, types, windows --------------------------------------------------------------------------------------- */
 
 static void sizes(void **state) {
@@ -52,32 +61,18 @@ static void sizes(void **state) {
                 const sort_case order = drawn_order(i % 2 ? SCAN_U64 : drawn_wide_type());
                 const size_t n = edges[e] + (size_t)off,
                              bound = check_array(&order, SCAN_SORT_AUTO, n, 0, gpu_is_small ? 1 : 5),
-                             most = type_bits(order.type) == 64 ? MAX_COOPERATIVE_LONG : MAX_COOPERATIVE;
+                             most = most_keys(order.type, type_bits(order.type));
                 check_ran(bound < MIN_COOPERATIVE ? "count" : bound > most ? "radix" : "radix cooperative", bound);
             }
+    static const uint32_t widths[] = {1, 8, 9, 16, 17, 24, 25, 32, 33};
     for (int off = -1; off <= 1; off++)
-        for (uint32_t bits = 8; bits <= 17; bits += bits == 9 ? 7 : 1) {
-            sort_case order = drawn_order(random_bool(&rng) ? SCAN_U64 : SCAN_I32);
+        for (size_t w = 0; w < sizeof widths / sizeof widths[0]; w++) {
+            const uint32_t bits = widths[w];
+            sort_case order = drawn_order(bits > 32 || random_bool(&rng) ? SCAN_U64 : SCAN_I32);
             order.begin_bit = (uint32_t)random_below(&rng, type_bits(order.type) - bits + 1);
             order.end_bit = order.begin_bit + bits;
-            const size_t bound = check_array(&order, SCAN_SORT_AUTO, (size_t)(MAX_COOPERATIVE_TWO_DIGITS + off), 0,
-                                             gpu_is_small ? 1 : 5);
-            check_ran(bits > 8 && bits <= 16 && bound > MAX_COOPERATIVE_TWO_DIGITS ? "radix" : "radix cooperative",
-                      bound);
-        }
-    static const uint32_t long_bits[] = {16, 17, 24, 25, 32, 33};
-    for (int off = -1; off <= 1; off++)
-        for (int i = 0; i < 6; i++) {
-            const uint32_t bits = long_bits[i];
-            sort_case order = drawn_order(SCAN_U64);
-            order.begin_bit = (uint32_t)random_below(&rng, 64 - bits + 1);
-            order.end_bit = order.begin_bit + bits;
-            const size_t edge = i < 4 ? MAX_COOPERATIVE_THREE_DIGITS : MAX_COOPERATIVE_HALF,
-                         bound = check_array(&order, SCAN_SORT_AUTO, edge + (size_t)off, 0, gpu_is_small ? 1 : 5),
-                         most = bits <= 16   ? MAX_COOPERATIVE_TWO_DIGITS
-                                : bits <= 24 ? MAX_COOPERATIVE_THREE_DIGITS
-                                : bits <= 32 ? MAX_COOPERATIVE_HALF
-                                             : MAX_COOPERATIVE_LONG;
+            const size_t most = most_keys(order.type, bits), n = most + (size_t)off,
+                         bound = check_array(&order, SCAN_SORT_AUTO, n, 0, gpu_is_small ? 1 : 5);
             check_ran(bound > most ? "radix" : "radix cooperative", bound);
         }
     for (int i = 0; i < (gpu_is_small ? 6 : 60); i++) { /* rows of tiles that are full, and not */
