@@ -16,7 +16,7 @@
 #include <type_traits>
 
 #include "digits.cuh"
-#include "sample.cuh"
+#include "sample_pairs.cuh"
 
 namespace scan_cuda {
 

@@ -16,7 +16,7 @@
 
 #include "../device/tickets.cuh"
 #include "merge_tile.cuh"
-#include "sample.cuh"
+#include "sample_pairs.cuh"
 
 namespace scan_cuda {
 

@@ -28,7 +28,7 @@
 
 #include "digits.cuh"
 #include "merge_tile.cuh"
-#include "sample.cuh"
+#include "sample_pairs.cuh"
 
 namespace scan_cuda {
 

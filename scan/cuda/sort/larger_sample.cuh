@@ -12,7 +12,7 @@
 #ifndef SCAN_CUDA_SORT_LARGER_SAMPLE_CUH
 #define SCAN_CUDA_SORT_LARGER_SAMPLE_CUH
 
-#include "sample.cuh"
+#include "sample_pairs.cuh"
 
 namespace scan_cuda {
 
