@@ -180,8 +180,8 @@ __attribute__((noinline)) static void PAIR(sort_more)(const scan_sort_local *l, 
     if (x.keys != other.keys && x.values != other.values) {
         KEY pivot;
         const size_t unequal = PAIR(count_unequal)(x.keys, l->n, &pivot);
-        const bool nearly = unequal <= 3 * LANES / 16 &&
-                            (l->n < QUICK_VALUES_N || PAIR(sample_others)(x.keys, l->n, pivot) <= QUICK_SAMPLES / 16);
+        const bool nearly =
+            unequal <= 3 * LANES / 16 && (l->n < QUICK_VALUES_N || PAIR(seem_nearly_one)(x.keys, l->n, pivot));
         const quick_found found = nearly ? PAIR(sort_nearly_one)(&s, l, pivot) : QUICK_TOO_MANY;
         if (found == QUICK_DONE ||
             (found == QUICK_TOO_MANY && unequal <= 3 * LANES / 2 && PAIR(sort_often)(&s, l, pivot)) ||

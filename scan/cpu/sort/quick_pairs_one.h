@@ -7,6 +7,9 @@
  * Included by quick_pairs.h once a width of keys and once a width of values.
  */
 
+/* Pairs for each other one, at least: between more others blocks are short, and partitions as quick. */
+enum { PAIR(PER_OTHER) = 32 };
+
 /* Other pairs than those of one key. */
 typedef struct PAIR(others) {
     PAIR(columns) pairs;
@@ -85,13 +88,10 @@ static void PAIR(quick_pairs)(const scan_sort_local *l, bool is_float);
 
 /* Sorts pairs of which nearly all have one key, and which do not lie in the spare. */
 QUICK_APART static quick_found PAIR(sort_nearly_one)(const NAME(split) * s, const scan_sort_local *l, KEY key) {
-    enum {
-        PER_OTHER = 32 /* pairs for each other one: between more others blocks are short, and partitions as quick */
-    };
     const KEY *x = l->from.keys;
     const VALUE *values = l->from.values;
     const PAIR(columns) to = {l->to.keys, l->to.values}, spare = {l->spare.keys, l->spare.values};
-    const size_t max_n = l->n / PER_OTHER;
+    const size_t max_n = l->n / PAIR(PER_OTHER);
     PAIR(others) o = {.pairs = PAIR(from)(spare, max_n), .places = spare.values, .max_n = max_n};
     if (!PAIR(find_others)(&o, x, l->n, key))
         return QUICK_TOO_MANY;
