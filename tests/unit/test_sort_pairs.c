@@ -190,6 +190,14 @@ static uint64_t data_four_then_others(uint64_t *s, size_t i, size_t n, scan_type
     return bits_of_double((double)(n - i < 30 ? i % 7 : random_u64(s) % 4 * 2), type);
 }
 
+/* One value, but one key in 40, or 20: so few, and too many, that those of one key move as blocks. */
+static uint64_t data_one_but_40th(uint64_t *s, size_t i, size_t n, scan_type type) {
+    return (void)i, (void)n, random_u64(s) % 40 ? bits_of_double(3, type) : one_of(s, 300, type);
+}
+static uint64_t data_one_but_20th(uint64_t *s, size_t i, size_t n, scan_type type) {
+    return (void)i, (void)n, random_u64(s) % 20 ? bits_of_double(3, type) : one_of(s, 300, type);
+}
+
 /* Two values, and in the second half one key in `distance` is another: the first of 32 is between the two, the others
  * are greater. */
 static uint64_t two_then_others(uint64_t *s, size_t i, size_t n, scan_type type, size_t distance) {
@@ -325,6 +333,10 @@ static void test_few_values(void **state) {
         {SCAN_F32, 8, 1, 9003, data_nan_and_ties, false},
         {SCAN_I64, 8, 1, 9005, data_four_then_others, false},
         {SCAN_F32, 4, 1, 9007, data_four_then_others, false},
+        {SCAN_U32, 4, 2, 530001, data_one_but_40th, false},
+        {SCAN_F64, 8, 1, 84801, data_one_but_40th, false},
+        {SCAN_U32, 4, 2, 530001, data_one_but_20th, false},
+        {SCAN_I64, 8, 1, 84801, data_one_but_20th, false},
         {SCAN_U64, 8, 1, 84801, data_two_then_40th, false},
         {SCAN_I32, 4, 1, 84801, data_two_then_40th, false},
         {SCAN_U64, 8, 1, 9003, data_two_then_10th, false},
