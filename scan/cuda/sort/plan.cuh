@@ -40,8 +40,8 @@ __device__ inline float rare_share(const sample_counts &equal) {
 
 /* How many passes over all keys take as long as a sample sort of 8-byte keys and what comes before it: its launches, as
  * long as a pass over such a share of sampled_launches keys; of any keys; in addition, of rare ones, the share of them
- * times that; of keys that are neither rare nor frequent; of rare ones of which values have few copies, dozens, or
- * more; and of rare ones, if the sample's gaps were all uneven. */
+ * times that; of keys that are neither rare nor frequent; of rare ones of which values have few copies, dozens, beside
+ * passes_of_copies(), or more; and of rare ones, if the sample's gaps were all uneven. */
 struct sampled_cost {
     float launches, any, rare, others, few, dozens, more, uneven;
 };
@@ -52,7 +52,8 @@ struct sampled_cost {
  * 84 --type u64,i64,f64 --min-n 4200000 --max-n 2^27, with --verb sort and --verb pairs), very many to --hunt 36 --seed
  * 661 --min-n 60000000 --max-n 2^28, argsorts by more than four digits to 110 sets (--hunt 170 --seed 71 --verb argsort
  * --min-n 2000000 --max-n 2^27); keys alone of few copies, 2026-11-30, to --hunt 116 --seed 20261541 --type u64,i64,f64
- * --min-n 4200000 --max-n 2^27: samples lost if more than four keys in five were rare, and won up to two in three. */
+ * --min-n 4200000 --max-n 2^27: samples lost if more than four keys in five were rare, and won up to two in three;
+ * 4-byte values of dozens of copies and more, 2026-12-01, as passes_of_copies(). */
 __device__ inline sampled_cost cost_of_samples(const sort_job &job, uint32_t digits, uint64_t n) {
     if (job.packed) {
         const bool many = n > sampled_many_argsort;
