@@ -194,6 +194,7 @@ constexpr uint64_t max_cooperative_keys(uint32_t key_bytes, uint32_t value_bytes
            : bits <= 32    ? 3u << 18
                            : 1u << 20;
 }
+
 /* How many digits that differ take a pass each rather than one pass into buckets: with three, 98,304 keys by 17 bits
  * took 34 us in place of 27, and 509,812 pairs by 20 bits 38 in place of 32 (H200, 2026-11-29: tools/bench --device
  * cuda --hunt 1 --seed 6221056910647430914, and 17064758534122992402). */

@@ -174,9 +174,8 @@ template <class K, int value_bytes, class Shape> class bucket_bins {
 
     /* Where the key of a slot belongs: behind those of its bin that come before it. told: bins of more than a few keys
      * are known to have one code or several. Of one code places alone are compared: sorts of values with 30 copies took
-     * 1/1.2 to 1/1.4 of the time (H200, 2026-12-01: tools/bench --device cuda --verb sort, and pairs, --algorithm
-     * sample
-     * --type u64 --n 6000000,25000000 --distribution few:200000,few:833333). */
+     * 1/1.2 to 1/1.4 of the time (H200, 2026-12-01: tools/bench --device cuda --algorithm sample --type u64 --n
+     * 6000000,25000000 --distribution few:200000,few:833333, with --verb sort and --verb pairs). */
     template <bool told> __device__ uint32_t rank_of(uint32_t slot, K own, const slots &s) const {
         if (s.count() == 1)
             return s.begin;
